@@ -1,0 +1,1 @@
+"""Hypothesis strategies for nested scan and checkpoint programs."""

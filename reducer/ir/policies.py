@@ -11,9 +11,7 @@ from typing import Literal
 
 import msgspec
 
-PlainName = Literal[
-    "everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable"
-]
+PlainName = Literal["everything_saveable", "nothing_saveable", "dots_saveable", "dots_with_no_batch_dims_saveable"]
 
 
 class _Policy(msgspec.Struct, frozen=True, tag_field="policy", omit_defaults=True):

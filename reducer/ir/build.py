@@ -69,9 +69,7 @@ class Builder:
         self._eqns.append(eqn)
         return tuple(var.id for var in eqn.outs)
 
-    def ops(
-        self, primitive: str, *args: Arg, to: Sequence[Type] = (), metadata: Metadata = (), **attributes: Attr
-    ) -> tuple[int, ...]:
+    def ops(self, primitive: str, *args: Arg, to: Sequence[Type] = (), **attributes: Attr) -> tuple[int, ...]:
         """A primitive with any number of results; `to` gives result types that are parameters of the primitive.
 
         Raises:
@@ -79,9 +77,7 @@ class Builder:
         """
         types = infer(primitive, tuple(map(self.type, args)), attributes, tuple(to))
         attrs = tuple(sorted((k, v) for k, v in attributes.items()))
-        return self._add(
-            Op(outs=self._bind(types), primitive=primitive, args=args, attributes=attrs, metadata=metadata)
-        )
+        return self._add(Op(outs=self._bind(types), primitive=primitive, args=args, attributes=attrs))
 
     def op(self, primitive: str, *args: Arg, to: Type | None = None, **attributes: Attr) -> int:
         """A primitive with one result."""

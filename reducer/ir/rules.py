@@ -110,10 +110,11 @@ def _elementwise(n: int, kinds: str, result: str | None = None) -> Rule:
     return rule
 
 
-for _name in (
-    "tanh sin cos tan exp exp2 log log1p expm1 sqrt rsqrt cbrt logistic erf erf_inv erfc lgamma digamma floor ceil round "
-    "asin acos atan sinh cosh asinh acosh atanh reduce_precision"
-).split():
+_FLOAT_FUNCTIONS: Final = (
+    "tanh sin cos tan exp exp2 log log1p expm1 sqrt rsqrt cbrt logistic erf erf_inv erfc lgamma digamma "
+    "floor ceil round asin acos atan sinh cosh asinh acosh atanh reduce_precision"
+)
+for _name in _FLOAT_FUNCTIONS.split():
     RULES[_name] = _elementwise(1, "f")
 for _name in ("neg", "sign", "abs", "square", "integer_pow"):
     RULES[_name] = _elementwise(1, "fi")
@@ -289,9 +290,8 @@ def _dot_general(args: tuple[Type, ...], attrs: Attributes, recorded: tuple[Type
     _need(numbers is not None, "needs dimension_numbers")
     (lc, rc), (lb, rb) = numbers
     left, right = _axes((*lb, *lc), lhs), _axes((*rb, *rc), rhs)
-    pairs = zip(left, right, strict=True) if len(left) == len(right) and len(lc) == len(rc) else None
-    _need(pairs is not None, "as many axes on the left as on the right")
-    for i, j in pairs or ():
+    _need(len(lb) == len(rb) and len(lc) == len(rc), "as many axes on the left as on the right")
+    for i, j in zip(left, right, strict=True):
         _need(lhs.shape[i] == rhs.shape[j], f"axis {i} of {lhs} does not match axis {j} of {rhs}")
     batch = tuple(lhs.shape[i] for i in lb)
     shape = batch + _without(lhs, left).shape + _without(rhs, right).shape

@@ -286,9 +286,9 @@ def _rev(args: tuple[Type, ...], attrs: Attributes, _: tuple[Type, ...]) -> tupl
 def _dot_general(args: tuple[Type, ...], attrs: Attributes, recorded: tuple[Type, ...]) -> tuple[Type, ...]:
     _arity(args, 2)
     lhs, rhs = args
-    numbers = attrs.get("dimension_numbers")
-    _need(numbers is not None, "needs dimension_numbers")
-    (lc, rc), (lb, rb) = numbers
+    if "dimension_numbers" not in attrs:
+        raise ProgramError("needs dimension_numbers")
+    (lc, rc), (lb, rb) = attrs["dimension_numbers"]
     left, right = _axes((*lb, *lc), lhs), _axes((*rb, *rc), rhs)
     _need(len(lb) == len(rb) and len(lc) == len(rc), "as many axes on the left as on the right")
     for i, j in zip(left, right, strict=True):

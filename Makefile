@@ -39,7 +39,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@rm -f "$(STAMP)"
 	@"$(BIN)/python" -m pip --version >/dev/null 2>&1 || { rm -rf "$(VENV)"; "$(PYTHON)" -m venv "$(VENV)" >/dev/null || { rm -rf "$(VENV)"; echo "error: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: apt-get install python3-venv)" >&2; exit 2; }; }
 	@echo "Installing scanshrink, JAX and libtpu into $(VENV) (once; about 1 GB on disk)"
-	@"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@"$(BIN)/python" -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch "$(STAMP)"
 
 hunt: $(STAMP)

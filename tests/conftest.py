@@ -28,15 +28,15 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     Fetched libtpu releases (hundreds of megabytes each, never changed) stay shared with the user's cache, and so
     do the remembered hashes of these files.
     """
-    from reducer.oracle import cachedir
+    from reducer.oracle import cachedir, releases
 
-    users = cachedir.cache_root()
     own = tmp_path_factory.mktemp("cache")
-    (users / "libtpu").mkdir(parents=True, exist_ok=True)
-    (own / "libtpu").symlink_to(users / "libtpu", target_is_directory=True)
-    memo = users / "sha256.json"
-    if memo.is_file():
-        shutil.copy(memo, own / memo.name)
+    shared = releases.releases_folder()
+    shared.mkdir(parents=True, exist_ok=True)
+    (own / shared.name).symlink_to(shared, target_is_directory=True)
+    hashes = cachedir.cache_root() / "sha256.json"
+    if hashes.is_file():
+        shutil.copy(hashes, own / hashes.name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(cachedir.CACHE_VARIABLE, str(own))
         yield own

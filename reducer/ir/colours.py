@@ -1,0 +1,320 @@
+"""Colours: a number for every value, equation, port and name of a program that does not depend on their order.
+
+Two programs that differ in the order of independent equations, inputs, results, or arguments of regions get the same
+colours in corresponding places, so sorting by colour brings them to one order (`canonical`). This is colour
+refinement (Weisfeiler and Leman, 1968) on the graph of the program: a colour starts as what a thing is by itself and
+is refined by the colours of its neighbours until no class splits any more. Things that stay equal are either
+interchangeable or alike to a depth that does not matter; ties are then broken by the order they are in.
+
+A *port* is one argument or result of a region in all its guises: the value outside, the parameter or result inside of
+each block. Ports of one role are not ordered; arguments of operations and of custom rules are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from reducer.ir.equations import (
+    Arg,
+    Block,
+    Call,
+    Checkpoint,
+    Cond,
+    CustomJvp,
+    CustomVjp,
+    Entry,
+    Equation,
+    Fill,
+    Lit,
+    Name,
+    Op,
+    Program,
+    Scan,
+    ShardingConstraint,
+    ShardMap,
+    Transfer,
+    While,
+)
+from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut
+from reducer.ir.walk import args_of, children
+
+#: Role and number within its role, of one port of an equation.
+Port = tuple[str, int]
+#: More rounds than any real program needs; each distinguishes neighbourhoods one step wider.
+_ROUNDS: Final = 64
+
+
+class Scope:
+    """One block: the node of each variable, and for each equation its ports and the scopes of its blocks."""
+
+    __slots__ = ("block", "kids", "nodes", "ports")
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.nodes: dict[int, int] = {}
+        self.ports: dict[int, dict[Port, int]] = {}
+        self.kids: dict[int, dict[str, Scope]] = {}
+
+
+class Colours:
+    """The coloured graph of a program. `colour[n]` belongs to node n; `top` is the scope of the outermost block."""
+
+    def __init__(self, program: Program) -> None:
+        self._labels: list[str] = []
+        self._edges: list[list[tuple[str, int]]] = []
+        self.names: dict[str, int] = {}
+        self.top = self._scope(program.block)
+        self.inputs: list[int] = []
+        self.results: list[int] = []
+        self._surroundings(program)
+        self.colour = self._refined()
+
+    def _node(self, *label: object) -> int:
+        self._labels.append(repr(label))
+        self._edges.append([])
+        return len(self._labels) - 1
+
+    def _edge(self, source: int, label: str, target: int) -> None:
+        self._edges[source].append((label, target))
+        self._edges[target].append((f"<{label}", source))
+
+    def _attach(self, port: int, label: str, scope: Scope, arg: Arg) -> None:
+        """Join a port and a value; a scalar has no node and becomes part of what the port is."""
+        if isinstance(arg, Lit):
+            self._labels[port] += repr((label, arg))
+        else:
+            self._edge(port, label, scope.nodes[arg])
+
+    def _name(self, name: str) -> int:
+        if name not in self.names:
+            self.names[name] = self._node("name")
+        return self.names[name]
+
+    def _surroundings(self, program: Program) -> None:
+        wanted = program.gradient.argnums if program.gradient else ()
+        for i, var in enumerate(program.block.params):
+            entry = program.inputs[i] if program.inputs else Entry()
+            self.inputs.append(self._node("input", entry, i in wanted))
+            self._edge(self.inputs[i], "is", self.top.nodes[var.id])
+        for i, result in enumerate(program.block.results):
+            spec = program.result_specs[i] if program.result_specs else None
+            self.results.append(self._node("result", spec))
+            self._attach(self.results[i], "is", self.top, result)
+
+    def _scope(self, block: Block, parent: int = -1, field: str = "") -> Scope:
+        scope = Scope(block)
+        for var in block.params:
+            scope.nodes[var.id] = self._node("value", str(var.type))
+        for i, eqn in enumerate(block.eqns):
+            node = self._node(*_label(eqn))
+            if parent >= 0:
+                self._edge(node, f"in {field}", parent)
+            for var in eqn.outs:
+                scope.nodes[var.id] = self._node("value", str(var.type))
+            self._refer_names(node, eqn)
+            nested = children(eqn)
+            if nested:
+                scope.kids[i] = {name: self._scope(child, node, name) for name, child in nested}
+            if is_region(eqn):
+                self._region(scope, i, node)
+            else:
+                self._ordered(scope, i, node)
+        return scope
+
+    def _refer_names(self, node: int, eqn: Equation) -> None:
+        if isinstance(eqn, Name):
+            self._edge(node, "calls", self._name(eqn.name))
+        elif isinstance(eqn, Checkpoint):
+            for role, name in policy_names(eqn.policy):
+                self._edge(node, role, self._name(name))
+
+    def _ordered(self, scope: Scope, i: int, node: int) -> None:
+        eqn = scope.block.eqns[i]
+        for k, arg in enumerate(args_of(eqn)):
+            self._attach(node, f"argument {k}", scope, arg)
+        for k, var in enumerate(eqn.outs):
+            self._edge(node, f"result {k}", scope.nodes[var.id])
+        for field, kid in scope.kids.get(i, {}).items():
+            for k, var in enumerate(kid.block.params):
+                self._edge(node, f"{field} parameter {k}", kid.nodes[var.id])
+            for k, result in enumerate(kid.block.results):
+                self._attach(node, f"{field} result {k}", kid, result)
+
+    def _region(self, scope: Scope, i: int, node: int) -> None:
+        eqn = scope.block.eqns[i]
+        ports = scope.ports[i] = {}
+        for role, k, label in ports_of(eqn):
+            ports[role, k] = self._node(role, label)
+            self._edge(node, role, ports[role, k])
+        if isinstance(eqn, Cond):
+            self._attach(node, "index", scope, eqn.index)
+        if isinstance(eqn, While):
+            self._attach(node, "test", scope.kids[i]["cond"], eqn.cond.results[0])
+        for role, k, arg in outside(eqn):
+            self._attach(ports[role, k], "outside", scope, arg)
+        for role, k, field, arg in inside(eqn):
+            self._attach(ports[role, k], f"inside {field}", scope.kids[i][field], arg)
+        for role, k, out in results_of(eqn):
+            self._edge(ports[role, k], "after", scope.nodes[out])
+        for role, k, field, arg in returned(eqn):
+            self._attach(ports[role, k], f"returned {field}", scope.kids[i][field], arg)
+
+    def _refined(self) -> list[int]:
+        colour = _ranks(self._labels)
+        kinds = {label: i for i, label in enumerate(sorted({lab for edges in self._edges for lab, _ in edges}))}
+        edges = [[(kinds[label], n) for label, n in out] for out in self._edges]
+        classes = len(set(colour))
+        for _ in range(_ROUNDS):
+            seen = [(c, tuple(sorted((k, colour[n]) for k, n in out))) for c, out in zip(colour, edges, strict=True)]
+            colour = _ranks(seen)
+            if len(set(colour)) == classes:
+                break
+            classes = len(set(colour))
+        return colour
+
+
+def _ranks(values: list[Any]) -> list[int]:
+    rank = {value: i for i, value in enumerate(sorted(set(values)))}
+    return [rank[value] for value in values]
+
+
+def is_region(eqn: Equation) -> bool:
+    """True for equations whose arguments have roles, not places; custom rules keep their order."""
+    return isinstance(eqn, Scan | While | Cond | Checkpoint | Call | ShardMap)
+
+
+def policy_names(policy: Policy | None, prefix: str = "") -> Iterable[tuple[str, str]]:
+    """The names a policy mentions, each with the role it has there."""
+    match policy:
+        case OffloadNames(offloaded=offloaded, saved=saved):
+            yield from ((f"{prefix}offloaded", n) for n in offloaded)
+            yield from ((f"{prefix}saved", n) for n in saved)
+        case SaveNames(names=names) | SaveAllBut(names=names) | SaveNamesBut(names=names):
+            yield from ((f"{prefix}names", n) for n in names)
+        case Both(first=first, second=second):
+            yield from policy_names(first, f"{prefix}first ")
+            yield from policy_names(second, f"{prefix}second ")
+        case _:
+            pass
+
+
+def _bare(policy: Policy | None) -> Policy | None:
+    """The policy without its names."""
+    replace = msgspec.structs.replace
+    match policy:
+        case OffloadNames():
+            return replace(policy, offloaded=(), saved=())
+        case SaveNames() | SaveAllBut() | SaveNamesBut():
+            return replace(policy, names=())
+        case Both(first=first, second=second):
+            one, two = _bare(first), _bare(second)
+            assert one is not None
+            assert two is not None
+            return Both(one, two)
+        case _:
+            return policy
+
+
+def _label(eqn: Equation) -> tuple[object, ...]:
+    """What an equation is by itself: everything but values, blocks, and names."""
+    start = (type(eqn).__name__, eqn.metadata)
+    match eqn:
+        case Op(primitive=primitive, attributes=attributes):
+            return (*start, primitive, attributes)
+        case Fill(value=value):
+            return (*start, value)
+        case Scan(length=length, reverse=reverse, unroll=unroll):
+            return (*start, length, reverse, unroll)
+        case Checkpoint(policy=policy, prevent_cse=prevent_cse, differentiated=differentiated):
+            return (*start, _bare(policy), prevent_cse, differentiated)
+        case Transfer(memory=memory):
+            return (*start, memory)
+        case CustomVjp(n_residuals=n):
+            return (*start, n)
+        case ShardMap(manual=manual, check_vma=check_vma):
+            return (*start, manual, check_vma)
+        case ShardingConstraint(spec=spec):
+            return (*start, spec)
+        case Cond() | While() | Call() | CustomJvp() | Name():
+            return start
+
+
+def ports_of(eqn: Equation) -> Iterable[tuple[str, int, object]]:
+    """Role, number and own properties of each port of a region."""
+    match eqn:
+        case Scan(consts=consts, carry=carry, xs=xs, outs=outs):
+            sizes = {"consts": len(consts), "carry": len(carry), "xs": len(xs), "ys": len(outs) - len(carry)}
+        case While(cond_consts=cc, body_consts=bc, carry=carry):
+            sizes = {"cond_consts": len(cc), "body_consts": len(bc), "carry": len(carry)}
+        case ShardMap(in_specs=ins, out_specs=outs):
+            yield from (("args", k, spec) for k, spec in enumerate(ins))
+            yield from (("outs", k, spec) for k, spec in enumerate(outs))
+            return
+        case Cond(args=args) | Checkpoint(args=args) | Call(args=args):
+            sizes = {"args": len(args), "outs": len(eqn.outs)}
+        case _:
+            raise AssertionError(f"not a region: {eqn}")
+    for role, n in sizes.items():
+        yield from ((role, k, None) for k in range(n))
+
+
+def _numbered(**roles: tuple[Any, ...]) -> Iterable[tuple[str, int, Any]]:
+    for role, items in roles.items():
+        yield from ((role, k, item) for k, item in enumerate(items))
+
+
+def outside(eqn: Equation) -> Iterable[tuple[str, int, Arg]]:
+    """The value that enters each port of a region."""
+    match eqn:
+        case Scan(consts=consts, carry=carry, xs=xs):
+            return _numbered(consts=consts, carry=carry, xs=xs)
+        case While(cond_consts=cc, body_consts=bc, carry=carry):
+            return _numbered(cond_consts=cc, body_consts=bc, carry=carry)
+        case Cond(args=args) | Checkpoint(args=args) | Call(args=args) | ShardMap(args=args):
+            return _numbered(args=args)
+        case _:
+            raise AssertionError(f"not a region: {eqn}")
+
+
+def inside(eqn: Equation) -> Iterable[tuple[str, int, str, int]]:
+    """The parameter that stands for each port in each block of a region."""
+    for field, block in children(eqn):
+        ids = tuple(var.id for var in block.params)
+        match eqn:
+            case Scan(consts=consts, carry=carry):
+                n, m = len(consts), len(consts) + len(carry)
+                parts = _numbered(consts=ids[:n], carry=ids[n:m], xs=ids[m:])
+            case While(cond_consts=cc, body_consts=bc):
+                n = len(cc if field == "cond" else bc)
+                parts = _numbered(**{f"{field}_consts": ids[:n]}, carry=ids[n:])
+            case _:
+                parts = _numbered(args=ids)
+        yield from ((role, k, field, i) for role, k, i in parts)
+
+
+def results_of(eqn: Equation) -> Iterable[tuple[str, int, int]]:
+    """The variable that each port of a region binds."""
+    ids = tuple(var.id for var in eqn.outs)
+    match eqn:
+        case Scan(carry=carry):
+            return _numbered(carry=ids[: len(carry)], ys=ids[len(carry) :])
+        case While():
+            return _numbered(carry=ids)
+        case _:
+            return _numbered(outs=ids)
+
+
+def returned(eqn: Equation) -> Iterable[tuple[str, int, str, Arg]]:
+    """What each block of a region returns for each port."""
+    for field, block in children(eqn):
+        match eqn:
+            case Scan(carry=carry):
+                parts = _numbered(carry=block.results[: len(carry)], ys=block.results[len(carry) :])
+            case While():
+                parts = _numbered(carry=block.results) if field == "body" else ()
+            case _:
+                parts = _numbered(outs=block.results)
+        yield from ((role, k, field, arg) for role, k, arg in parts)

@@ -1,0 +1,106 @@
+"""`layer_stacks()`: model-shaped programs. Blocks of layers under one to three scans, rematerialized and offloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from reducer.ir.equations import Program
+from reducer.ir.types import Type
+from strategies._assemble import assemble
+from strategies._draws import (
+    FEATURES,
+    draw_dtype,
+    draw_gradient,
+    draw_layers,
+    draw_loop,
+    draw_mesh,
+    draw_remat,
+    draw_shape,
+    maybe_jit,
+    offload_places,
+)
+from strategies._source import Draw, Source
+from strategies._trees import Branch, Constrain, Loop, Move, Node, Plan, Seq, Shard, Update
+
+
+def plan_stack(source: Source, *, max_depth: int, gradient: bool | None, dtypes: Sequence[str]) -> Plan:
+    """Draw the plan of one stack."""
+    depth = min(source.pick((1, 2, 2, 2, 2, 3)), max_depth)
+    x = Type(draw_dtype(source, dtypes), draw_shape(source))
+    mesh, sharded = draw_mesh(source, x, one_in=6)
+    offloaded = source.pick(tuple(offload_places(depth)))
+    slots = source.some(("aux", "y")) if source.chance(4, "slots") else ()
+    # The shape whose inner loop the compiler would delete, were it not for the barrier.
+    single = depth > 1 and source.chance(4)
+    node = _body(source, x, slots)
+    for level in range(depth, 0, -1):
+        if level in offloaded:
+            node = draw_remat(source, node, offload=True)
+        elif source.chance(8):
+            node = draw_remat(source, node, offload=False)
+        node = maybe_jit(source, node)
+        if level == depth and single:
+            node = Loop(node, 1, barrier=True)
+        else:
+            kinds = ("scan",) * 11 + ("map",) if source.allows("map") and mesh is None and "y" not in slots else ("scan",)
+            loop = draw_loop(source, node, kinds=kinds)
+            if loop.kind == "map":
+                x = x.stacked(loop.length)
+            node = loop
+        if mesh is not None and level == source_level(depth) and divides(x, mesh.size) and source.chance(3):
+            node = Shard(node, "d", dict(mesh.axes)["d"])
+    if 0 in offloaded:
+        node = draw_remat(source, node, offload=True)
+    if source.chance(12):
+        node = Move(node, source.pick(("weights", "cast-after", "extras")))
+    if mesh is not None and x.rank and source.chance(2):
+        node = Constrain(node, ("d",))
+    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=40)
+    total = source.chance(8, "extras")
+    return Plan((node,), x, slots, mesh=mesh, sharded=sharded, total=total, **fields)
+
+
+def source_level(depth: int) -> int:
+    """shard_map stands around the inner loop of a nest."""
+    return max(1, depth)
+
+
+def divides(x: Type, devices: int) -> bool:
+    """True if the leading axis of x splits over that many devices and a matrix remains."""
+    return x.rank > 1 and x.shape[0] % devices == 0
+
+
+def _body(source: Source, x: Type, slots: Sequence[str]) -> Node:
+    node = draw_layers(source, x)
+    if source.chance(10, "branch"):
+        node = Branch(node, draw_layers(source, x))
+    elif source.chance(12, "while"):
+        node = Seq((node, Loop(draw_layers(source, x), 2, "while")))
+    if slots:
+        node = Seq((node, *(Update(slot) for slot in ("aux", "y") if slot in slots)))
+    return node
+
+
+def layer_stacks(
+    *,
+    max_depth: int = 3,
+    gradient: bool | None = None,
+    dtypes: Sequence[str] = ("float32", "bfloat16"),
+) -> st.SearchStrategy[Program]:
+    """Model-shaped programs: layers under 1 to `max_depth` scans, checkpointed with offloading policies.
+
+    Args:
+        max_depth: at most this many loops inside one another, 1 to 3.
+        gradient: always, never, or (None) nearly always; without one a policy has no effect.
+        dtypes: of the values that flow through; inexact ones, the simplest first.
+    """
+
+    @st.composite
+    def stacks(draw: Draw) -> Program:
+        source = Source(draw, FEATURES)
+        return assemble(plan_stack(source, max_depth=max_depth, gradient=gradient, dtypes=dtypes))
+
+    return stacks()

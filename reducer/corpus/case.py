@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from reducer.ir.equations import Program
-from reducer.oracle.outcome import Answer, Compiled, Memory, clip, message_of, word
+from reducer.oracle.outcome import Answer, Compiled, Memory, Skipped, clip, message_of, word
 from reducer.oracle.target import OptionValue, Target
 
 #: Rises whenever an older scanshrink could not read a newer file, or would lose something by rewriting it.
@@ -90,6 +90,7 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
         cls, target: Target, answer: Answer, *, signature: str = "", family: str = "", jaxlib: str = ""
     ) -> OutcomeRecord:
         """Record `answer`, which must be an outcome, as seen on `target`."""
+        assert not isinstance(answer, Skipped), answer
         return cls(
             libtpu=release_name(target.libtpu),
             sha256=target.sha256,
@@ -215,6 +216,11 @@ class Case(_Part, frozen=True, kw_only=True, omit_defaults=False):
     def minimum(self) -> TierMinimum:
         """The minimum at `tier`."""
         return self.tiers[self.tier]
+
+    @property
+    def smallest_program(self) -> Program | None:
+        """The program of the minimum, or None if the case has a module only."""
+        return self.minimum.program
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -40,8 +40,8 @@ def smaller(a: TierMinimum, b: TierMinimum) -> bool:
     return _order(a) < _order(b)
 
 
-def merge(known: Case, find: Case) -> Merged:
-    """Combine two finds of one failure. Counts add up; of each tier the smaller minimum stays.
+def merge(known: Case, find: Case, *, count: bool = True) -> Merged:
+    """Combine two finds of one failure. Counts add up unless not `count`; of each tier the smaller minimum stays.
 
     What belongs to a minimum (how it was found, its start, its outcomes per release) goes with it: an outcome of the
     older program says nothing about the smaller one.
@@ -53,7 +53,7 @@ def merge(known: Case, find: Case) -> Merged:
         if tier in find.tiers and (tier not in known.tiers or _replaces(find, known, tier, options=tier == top))
     )
     tiers = {tier: (find if tier in taken else known).tiers[tier] for tier in TIERS if tier in {*known.tiers, *taken}}
-    finds = known.finds + find.finds
+    finds = known.finds + (find.finds if count else 0)
     notes = tuple(dict.fromkeys((*known.notes, *find.notes)))
     if top in taken:
         case = msgspec.structs.replace(find, slug=known.slug, tiers=tiers, finds=finds, notes=notes)

@@ -126,11 +126,12 @@ class Corpus:
         """
         return read_regular(self.path(slug) / check_file_name(name))
 
-    def add(self, case: Case, files: Files) -> AddResult:
+    def add(self, case: Case, files: Files, *, count: bool = True) -> AddResult:
         """Store a find, with the files its tiers name. Safe against other processes, and all or nothing.
 
         A new failure becomes a case. Another find of a known one adds to its count, and replaces what it has smaller
-        of. The stored slug can differ from the given one when the name is taken.
+        of. The stored slug can differ from the given one when the name is taken. `count` is false for a smaller form
+        of a find that was added before.
 
         Raises:
             InputError: the case or a file name breaks a rule of the format, or a named file is not given.
@@ -147,8 +148,10 @@ class Corpus:
                 case = msgspec.structs.replace(case, slug=self._free_slug(case))
                 self._write(case, dict(files))
                 return AddResult(Status.NEW, case, self.path(case.slug))
-            merged = merge(known, case)
+            merged = merge(known, case, count=count)
             path = self.path(merged.case.slug)
+            if merged.case == known:
+                return AddResult(Status.KEPT, known, path)
             if not merged.changed:
                 with storing(path):
                     write_file(path / CASE_FILE, encode_case(merged.case))

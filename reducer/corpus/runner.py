@@ -1,0 +1,95 @@
+"""Runs a case on a libtpu: the case's own topology and options, the release one asks for."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import threading
+from types import TracebackType
+from typing import Any
+
+from reducer.corpus.case import Case, OutcomeRecord
+from reducer.corpus.store import Corpus
+from reducer.errors import InputError
+from reducer.oracle.jobs import Job, ModuleJob
+from reducer.oracle.outcome import Result
+from reducer.oracle.pool import Pool
+from reducer.oracle.signature import signature
+from reducer.oracle.target import Target, resolve_target
+
+
+class Runner:
+    """Compiles the minimum of a case and says what happened; use as a context manager.
+
+    `libtpu` is what `resolve_target` takes. A pool of `workers` processes is kept for each topology and set of options
+    that the cases name. Calls may come from several threads.
+    """
+
+    def __init__(self, corpus: Corpus, libtpu: str | None = None, *, workers: int = 1, **pool_options: Any) -> None:
+        self._corpus = corpus
+        self._libtpu = libtpu
+        self._workers = workers
+        self._pool_options = pool_options
+        self._pools: dict[tuple[object, ...], Pool] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, case: Case) -> OutcomeRecord:
+        """What happens to the case's minimum.
+
+        Raises:
+            InputError: its module cannot be read.
+            TargetError, WorkerError: the compiler cannot be had.
+        """
+        pool = self._pool(case)
+        result = pool.submit(case_job(self._corpus, case)).result()
+        return record_of(pool.target, result)
+
+    def _pool(self, case: Case) -> Pool:
+        key = (case.target.topology, *sorted(case.target.options.items()))
+        with self._lock:
+            if key not in self._pools:
+                target = resolve_target(self._libtpu, case.target.topology, case.target.options)
+                self._pools[key] = Pool(target, self._workers, **self._pool_options)
+            return self._pools[key]
+
+    def close(self) -> None:
+        """End the workers."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def case_job(corpus: Corpus, case: Case) -> Job:
+    """The job that compiles a case's minimum.
+
+    Raises:
+        InputError: its module is missing or cannot be read.
+    """
+    from reducer.oracle.programs import program_job
+
+    minimum = case.minimum
+    if minimum.program is not None:
+        return program_job(minimum.program)
+    module = corpus.read(case.slug, minimum.module)
+    if not module.strip():
+        raise InputError(f"{corpus.path(case.slug) / minimum.module}: is empty")
+    return ModuleJob.of(module)
+
+
+def record_of(target: Target, result: Result) -> OutcomeRecord:
+    """What a case keeps of a result."""
+    found = signature(result.outcome)
+    return OutcomeRecord.of(
+        target,
+        result.outcome,
+        signature=found.text if found is not None else "",
+        family=found.family if found is not None else "",
+        jaxlib=importlib.metadata.version("jaxlib"),
+    )

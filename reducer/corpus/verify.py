@@ -1,0 +1,137 @@
+"""Does a corpus still do what it did? Each case is run again and compared with its records.
+
+What runs a case is handed in (`runner.Runner` for the real compiler, a function in tests), so this is only judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from reducer.corpus.case import Case, OutcomeRecord
+from reducer.corpus.store import Damaged
+from reducer.errors import InputError
+
+
+class Verdict(StrEnum):
+    """What a rerun says about a case."""
+
+    AS_RECORDED = "as-recorded"
+    FIXED = "fixed"
+    CHANGED = "changed"
+    NOT_JUDGED = "not-judged"
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One case run again: what was seen, and the verdict. `expected` and `actual` are for people."""
+
+    case: Case
+    seen: OutcomeRecord
+    verdict: Verdict
+    expected: str
+    actual: str
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """A whole corpus run again."""
+
+    checks: tuple[Check, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+
+    def count(self, verdict: Verdict) -> int:
+        """How many cases have that verdict."""
+        return sum(check.verdict is verdict for check in self.checks)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if something changed or is damaged; a fixed case is good news."""
+        return 1 if self.damaged or self.count(Verdict.CHANGED) else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """What machines read; `cases` counts all that were tried, damaged ones included."""
+        return {
+            "cases": len(self.checks) + len(self.damaged),
+            "as_recorded": self.count(Verdict.AS_RECORDED),
+            "fixed": self.count(Verdict.FIXED),
+            "changed": self.count(Verdict.CHANGED),
+            "damaged": len(self.damaged),
+            "not_judged": self.count(Verdict.NOT_JUDGED),
+            "results": [
+                {"case": c.case.slug, "verdict": c.verdict.value, "expected": c.expected, "actual": c.actual}
+                for c in self.checks
+            ]
+            + [{"case": d.path.name, "verdict": "damaged", "reason": d.reason} for d in self.damaged],
+        }
+
+
+def judge(case: Case, seen: OutcomeRecord) -> Verdict:
+    """Compare a rerun with the record for that libtpu file and topology; without one, with the case itself.
+
+    On a release the case was never recorded on, the same family counts as the same failure, because releases reword
+    their messages; where there is a record, the signature must be equal.
+    """
+    if seen.outcome == "incompatible":
+        return Verdict.NOT_JUDGED
+    record = case.outcome_on(*seen.where)
+    if record is None or record.outcome == "incompatible":
+        if _compiles(seen):
+            return Verdict.FIXED
+        known = {case.signature, case.family, *(r.signature for r in case.outcomes), *(r.family for r in case.outcomes)}
+        again = {seen.signature, seen.family} & (known - {""})
+        return Verdict.AS_RECORDED if again else Verdict.CHANGED
+    if _compiles(record) or not _compiles(seen):
+        same = (record.signature, record.outcome) == (seen.signature, seen.outcome)
+        return Verdict.AS_RECORDED if same else Verdict.CHANGED
+    return Verdict.FIXED
+
+
+def verify(
+    entries: Iterable[Case | Damaged],
+    run: Callable[[Case], OutcomeRecord],
+    *,
+    workers: int = 1,
+    progress: Callable[[Check | Damaged], None] | None = None,
+) -> Verification:
+    """Run each case with `run`, up to `workers` at once, and judge it; `entries` is usually a `Corpus`.
+
+    `progress` hears of each result in the order of the entries. `run` raises `InputError` for a case whose files
+    cannot be used, which is then damaged; any other error ends the verification.
+    """
+
+    def one(entry: Case | Damaged) -> Check | Damaged:
+        if isinstance(entry, Damaged):
+            return entry
+        try:
+            seen = run(entry)
+        except InputError as error:
+            return Damaged(path=Path(entry.slug), reason=str(error))
+        record = entry.outcome_on(*seen.where)
+        expected = describe(record) if record is not None else f"fails: {entry.signature}"
+        return Check(entry, seen, judge(entry, seen), expected, describe(seen))
+
+    checks: list[Check] = []
+    damaged: list[Damaged] = []
+    with ThreadPoolExecutor(max(workers, 1)) as threads:
+        for result in threads.map(one, entries):
+            if progress is not None:
+                progress(result)
+            if isinstance(result, Check):
+                checks.append(result)
+            else:
+                damaged.append(result)
+    return Verification(tuple(checks), tuple(damaged))
+
+
+def describe(record: OutcomeRecord) -> str:
+    """An outcome in a few words: its signature where it has one."""
+    return f"{record.outcome}: {record.signature}" if record.signature else record.outcome
+
+
+def _compiles(record: OutcomeRecord) -> bool:
+    # A failure that compiles (a lost offload) has a signature as well.
+    return record.outcome == "compiled" and not record.signature

@@ -39,6 +39,7 @@ from reducer.ir.equations import (
     While,
 )
 from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut
+from reducer.ir.types import Type
 from reducer.ir.walk import args_of, children
 
 #: Role and number within its role, of one port of an equation.
@@ -59,32 +60,47 @@ class Scope:
         self.kids: dict[int, dict[str, Scope]] = {}
 
 
-class Colours:
-    """The coloured graph of a program. `colour[n]` belongs to node n; `top` is the scope of the outermost block."""
+class Graph:
+    """The graph of a program: nodes with labels, labelled edges both ways. Labels are what a subclass cares about."""
 
     def __init__(self, program: Program) -> None:
-        self._labels: list[str] = []
-        self._edges: list[list[tuple[str, int]]] = []
+        self.labels: list[str] = []
+        self.edges: list[list[tuple[str, int]]] = []
         self.names: dict[str, int] = {}
         self.top = self._scope(program.block)
         self.inputs: list[int] = []
         self.results: list[int] = []
         self._surroundings(program)
-        self.colour = self._refined()
+
+    def value_label(self, type_: Type) -> object:
+        """What a variable is by itself."""
+        return str(type_)
+
+    def scalar_label(self, lit: Lit) -> object:
+        """What a scalar is."""
+        return lit
+
+    def equation_label(self, eqn: Equation) -> object:
+        """What an equation is by itself: everything but values, blocks, and names."""
+        return equation_label(eqn)
+
+    def port_label(self, own: object) -> object:
+        """What a port, an input or a result is by itself: its spec, its entry, or nothing."""
+        return own
 
     def _node(self, *label: object) -> int:
-        self._labels.append(repr(label))
-        self._edges.append([])
-        return len(self._labels) - 1
+        self.labels.append(repr(label))
+        self.edges.append([])
+        return len(self.labels) - 1
 
     def _edge(self, source: int, label: str, target: int) -> None:
-        self._edges[source].append((label, target))
-        self._edges[target].append((f"<{label}", source))
+        self.edges[source].append((label, target))
+        self.edges[target].append((f"<{label}", source))
 
     def _attach(self, port: int, label: str, scope: Scope, arg: Arg) -> None:
         """Join a port and a value; a scalar has no node and becomes part of what the port is."""
         if isinstance(arg, Lit):
-            self._labels[port] += repr((label, arg))
+            self.labels[port] += repr((label, self.scalar_label(arg)))
         else:
             self._edge(port, label, scope.nodes[arg])
 
@@ -97,23 +113,23 @@ class Colours:
         wanted = program.gradient.argnums if program.gradient else ()
         for i, var in enumerate(program.block.params):
             entry = program.inputs[i] if program.inputs else Entry()
-            self.inputs.append(self._node("input", entry, i in wanted))
+            self.inputs.append(self._node("input", self.port_label(entry), i in wanted))
             self._edge(self.inputs[i], "is", self.top.nodes[var.id])
         for i, result in enumerate(program.block.results):
             spec = program.result_specs[i] if program.result_specs else None
-            self.results.append(self._node("result", spec))
+            self.results.append(self._node("result", self.port_label(spec)))
             self._attach(self.results[i], "is", self.top, result)
 
     def _scope(self, block: Block, parent: int = -1, field: str = "") -> Scope:
         scope = Scope(block)
         for var in block.params:
-            scope.nodes[var.id] = self._node("value", str(var.type))
+            scope.nodes[var.id] = self._node("value", self.value_label(var.type))
         for i, eqn in enumerate(block.eqns):
-            node = self._node(*_label(eqn))
+            node = self._node(self.equation_label(eqn))
             if parent >= 0:
                 self._edge(node, f"in {field}", parent)
             for var in eqn.outs:
-                scope.nodes[var.id] = self._node("value", str(var.type))
+                scope.nodes[var.id] = self._node("value", self.value_label(var.type))
             self._refer_names(node, eqn)
             nested = children(eqn)
             if nested:
@@ -146,8 +162,8 @@ class Colours:
     def _region(self, scope: Scope, i: int, node: int) -> None:
         eqn = scope.block.eqns[i]
         ports = scope.ports[i] = {}
-        for role, k, label in ports_of(eqn):
-            ports[role, k] = self._node(role, label)
+        for role, k, own in ports_of(eqn):
+            ports[role, k] = self._node(role, self.port_label(own))
             self._edge(node, role, ports[role, k])
         if isinstance(eqn, Cond):
             self._attach(node, "index", scope, eqn.index)
@@ -162,10 +178,18 @@ class Colours:
         for role, k, field, arg in returned(eqn):
             self._attach(ports[role, k], f"returned {field}", scope.kids[i][field], arg)
 
+
+class Colours(Graph):
+    """The coloured graph of a program. `colour[n]` belongs to node n; `top` is the scope of the outermost block."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.colour = self._refined()
+
     def _refined(self) -> list[int]:
-        colour = _ranks(self._labels)
-        kinds = {label: i for i, label in enumerate(sorted({lab for edges in self._edges for lab, _ in edges}))}
-        edges = [[(kinds[label], n) for label, n in out] for out in self._edges]
+        colour = _ranks(self.labels)
+        kinds = _kinds(self.edges)
+        edges = [[(kinds[label], n) for label, n in out] for out in self.edges]
         classes = len(set(colour))
         for _ in range(_ROUNDS):
             seen = [(c, tuple(sorted((k, colour[n]) for k, n in out))) for c, out in zip(colour, edges, strict=True)]
@@ -174,6 +198,10 @@ class Colours:
                 break
             classes = len(set(colour))
         return colour
+
+
+def _kinds(edges: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
+    return {label: i for i, label in enumerate(sorted({label for out in edges for label, _ in out}))}
 
 
 def _ranks(values: list[Any]) -> list[int]:
@@ -201,7 +229,7 @@ def policy_names(policy: Policy | None, prefix: str = "") -> Iterable[tuple[str,
             pass
 
 
-def _bare(policy: Policy | None) -> Policy | None:
+def bare_policy(policy: Policy | None) -> Policy | None:
     """The policy without its names."""
     replace = msgspec.structs.replace
     match policy:
@@ -210,7 +238,7 @@ def _bare(policy: Policy | None) -> Policy | None:
         case SaveNames() | SaveAllBut() | SaveNamesBut():
             return replace(policy, names=())
         case Both(first=first, second=second):
-            one, two = _bare(first), _bare(second)
+            one, two = bare_policy(first), bare_policy(second)
             assert one is not None
             assert two is not None
             return Both(one, two)
@@ -218,7 +246,7 @@ def _bare(policy: Policy | None) -> Policy | None:
             return policy
 
 
-def _label(eqn: Equation) -> tuple[object, ...]:
+def equation_label(eqn: Equation) -> tuple[object, ...]:
     """What an equation is by itself: everything but values, blocks, and names."""
     start = (type(eqn).__name__, eqn.metadata)
     match eqn:
@@ -229,7 +257,7 @@ def _label(eqn: Equation) -> tuple[object, ...]:
         case Scan(length=length, reverse=reverse, unroll=unroll):
             return (*start, length, reverse, unroll)
         case Checkpoint(policy=policy, prevent_cse=prevent_cse, differentiated=differentiated):
-            return (*start, _bare(policy), prevent_cse, differentiated)
+            return (*start, bare_policy(policy), prevent_cse, differentiated)
         case Transfer(memory=memory):
             return (*start, memory)
         case CustomVjp(n_residuals=n):

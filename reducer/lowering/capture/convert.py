@@ -1,0 +1,331 @@
+"""jaxpr -> `Block`: equation by equation, calls inlined, constants hoisted.
+
+A block of the IR is closed and knows no constant arrays, so an array that a nested jaxpr closes over becomes a
+parameter of its block, an argument of the enclosing equation, and so on outwards, until it is an input of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from reducer.errors import ProgramError
+from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Mesh, Metadata, Name, Op, Transfer, Var
+from reducer.ir.scalars import canonical_scalar
+from reducer.ir.types import Type
+from reducer.lowering.capture import versions
+from reducer.lowering.capture.attributes import attributes
+from reducer.lowering.capture.decisions import Decisions
+
+Rules = Literal["keep", "inline"]
+
+#: Equations without results that only print.
+_PRINTS: Final = frozenset(("debug_callback", "debug_print"))
+
+
+def type_of(aval: Any) -> Type:
+    """The type of a JAX value.
+
+    Raises:
+        ProgramError: a dtype the IR does not know, or something that is no array (a mutable reference).
+    """
+    if not hasattr(aval, "shape") or not hasattr(aval, "dtype") or type(aval).__name__ == "AbstractRef":
+        raise ProgramError(f"a value of type {aval} is no array")
+    return Type(str(aval.dtype), tuple(int(n) for n in aval.shape), "host" if versions.on_host(aval) else "device")
+
+
+def scalar_text(value: Any, dtype: str) -> str:
+    """Canonical text of a scalar."""
+    python = np.asarray(value).reshape(()).item()
+    if not isinstance(python, bool | int | float | complex):  # ml_dtypes' scalars
+        python = float(python)
+    return canonical_scalar(repr(python), dtype)
+
+
+@dataclass
+class Frame:
+    """One block under construction."""
+
+    inherited: Mapping[str, str] = field(default_factory=dict)
+    eqns: list[Equation] = field(default_factory=list)
+    #: Constant arrays this block needs as parameters: value, its JAX type, the parameter.
+    hoisted: list[tuple[Any, Any, Var]] = field(default_factory=list)
+    ids: count[int] = field(default_factory=count)
+    #: Equation that bound a variable, for patterns that look one equation back.
+    made_by: dict[int, Equation] = field(default_factory=dict)
+
+    def var(self, type_: Type) -> Var:
+        """A new variable."""
+        return Var(next(self.ids), type_)
+
+    def add(self, eqn: Equation) -> None:
+        """Append an equation."""
+        self.eqns.append(eqn)
+        self.made_by.update((var.id, eqn) for var in eqn.outs)
+
+    def constant(self, value: Any, aval: Any) -> Arg:
+        """A captured constant: a scalar, an array of one repeated value, or else a parameter of the block."""
+        type_ = type_of(aval)
+        array = versions.scalar_value(value)
+        if array is not None and array.size and not type_.on_host:
+            first = array.reshape(-1)[0]
+            # Compared as bytes: nan equals itself, and -0.0 is not 0.0.
+            if array.size == 1 or array.tobytes() == first.tobytes() * array.size:
+                text = scalar_text(first, type_.dtype)
+                if not type_.shape:
+                    return Lit(type_.dtype, text)
+                out = self.var(type_)
+                self.add(Fill(outs=(out,), value=text))
+                return out.id
+        for known, _, var in self.hoisted:
+            if known is value:
+                return var.id
+        var = self.var(type_)
+        self.hoisted.append((value, aval, var))
+        return var.id
+
+
+#: Constants a block needs: (value, its JAX type).
+Needs = list[tuple[Any, Any]]
+Env = dict[Any, Arg]
+#: (converter, frame, equation, its arguments, its result variables) -> the values of the results
+Handler = Callable[["Converter", Frame, Any, tuple[Arg, ...]], Sequence[Arg]]
+#: Equations with a body, and equations without one that are no plain `Op`.
+REGIONS: Final[dict[str, Handler]] = {}
+HANDLERS: Final[dict[str, Handler]] = {}
+
+
+def handles(*primitives: str, table: dict[str, Handler] = HANDLERS) -> Callable[[Handler], Handler]:
+    """Register a function for some primitives."""
+
+    def register(handler: Handler) -> Handler:
+        table.update(dict.fromkeys(primitives, handler))
+        return handler
+
+    return register
+
+
+@dataclass
+class Converter:
+    """Converts jaxprs. `rules` says what becomes of custom derivative rules; `mesh` is the one mesh met so far."""
+
+    rules: Rules = "keep"
+    mesh: Mesh | None = None
+    #: > 0 inside a custom rule, where nested rules are never used: a program is differentiated once.
+    in_rule: int = 0
+    #: The user's policy that is being recorded, and how many there were.
+    deciding: Decisions | None = None
+    decided: int = 0
+
+    @contextmanager
+    def under(self, deciding: Decisions | None) -> Iterator[None]:
+        """Inside the body of a checkpoint with a policy to record, or (None) with another policy."""
+        before, self.deciding = self.deciding, deciding
+        try:
+            yield
+        finally:
+            self.deciding = before
+
+    def use_mesh(self, axes: Sequence[tuple[str, int]]) -> None:
+        """Note the mesh of a sharding.
+
+        Raises:
+            ProgramError: another mesh was met before.
+        """
+        mesh = Mesh(tuple((str(name), int(size)) for name, size in axes))
+        if self.mesh is not None and mesh != self.mesh:
+            raise ProgramError(f"two meshes in one program: {self.mesh.axes} and {mesh.axes}")
+        self.mesh = mesh
+
+    @property
+    def keeps_rules(self) -> bool:
+        """False if custom derivative rules are never used: on request, and inside of rules."""
+        return self.rules == "keep" and not self.in_rule
+
+    @contextmanager
+    def inside_rule(self) -> Iterator[None]:
+        """While the blocks of a custom rule are converted."""
+        self.in_rule += 1
+        try:
+            with self.under(None):
+                yield
+        finally:
+            self.in_rule -= 1
+
+    def block(
+        self,
+        jaxpr: Any,
+        inherited: Mapping[str, str],
+        *,
+        at: int | None = None,
+        consts: Sequence[Any] | None = None,
+        before: Sequence[Any] = (),
+        complete: Callable[[Frame, list[Arg]], list[Arg]] | None = None,
+    ) -> tuple[Block, Needs]:
+        """A nested jaxpr as a block, and the constants that it needs as parameters.
+
+        Args:
+            jaxpr: open or closed.
+            inherited: metadata of the enclosing equation.
+            at: position of the parameters for constants; None: last.
+            consts: constants of an open jaxpr.
+            before: types of parameters in front of its own, which it does not use.
+            complete: rewrites the results; may add equations.
+        """
+        inner, own = versions.open_jaxpr(jaxpr)
+        frame = Frame(inherited)
+        params = [frame.var(type_of(aval)) for aval in (*before, *(v.aval for v in inner.invars))]
+        env: Env = {v: p.id for v, p in zip(inner.invars, params[len(before) :], strict=True)}
+        results = self.inline(frame, inner, own if consts is None else consts, env)
+        if complete is not None:
+            results = complete(frame, results)
+        extra = [var for _, _, var in frame.hoisted]
+        at = len(params) if at is None else at
+        block = Block((*params[:at], *extra, *params[at:]), tuple(frame.eqns), tuple(results))
+        return block, [(value, aval) for value, aval, _ in frame.hoisted]
+
+    def inline(self, frame: Frame, jaxpr: Any, consts: Sequence[Any], env: Env) -> list[Arg]:
+        """Convert the equations of a jaxpr into a frame; `env` maps its parameters. Its results."""
+        for var, value in zip(jaxpr.constvars, consts, strict=False):
+            env[var] = frame.constant(value, var.aval)
+        for eqn in jaxpr.eqns:
+            self.equation(frame, eqn, env)
+        return [self.read(frame, env, atom) for atom in jaxpr.outvars]
+
+    def read(self, frame: Frame, env: Env, atom: Any) -> Arg:
+        """The value of a use."""
+        return frame.constant(atom.val, atom.aval) if versions.is_literal(atom) else env[atom]
+
+    def equation(self, frame: Frame, eqn: Any, env: Env) -> None:
+        """Convert one equation.
+
+        Raises:
+            ProgramError: "not expressible", with the equation and its place in the user's source.
+        """
+        try:
+            if versions.compute_type_of(eqn) is not None:
+                raise ProgramError(f"compute_on({versions.compute_type_of(eqn)!r})")
+            if eqn.primitive.name in _PRINTS and not eqn.outvars:
+                return
+            args = tuple(self.read(frame, env, atom) for atom in eqn.invars)
+            name = eqn.primitive.name
+            region = REGIONS.get(name) or (_call if name in versions.CALLS else None)
+            values = region(self, frame, eqn, args) if region else self._first_order(frame, eqn, args)
+        except ProgramError as error:
+            if error.message.startswith("not expressible"):
+                raise
+            place = versions.place_of(eqn)
+            message = f"not expressible: {_short(eqn)}{f' at {place}' if place else ''}: {error.message}"
+            hint = error.hint or "reduce the lowered module instead: --tier stablehlo"
+            raise ProgramError(message, hint=hint) from error
+        env.update(zip(eqn.outvars, values, strict=True))
+
+    def _first_order(self, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+        """An equation without a body: an `Op` unless a handler knows better; named if a recorded policy keeps it."""
+        values = HANDLERS.get(eqn.primitive.name, _operation)(self, frame, eqn, args)
+        name = self.deciding.ask(eqn) if self.deciding else None
+        if name is None:
+            return values
+        kept = []
+        for value, var in zip(values, eqn.outvars, strict=True):
+            out = frame.var(type_of(var.aval))
+            frame.add(Name(outs=(out,), arg=value, name=name))
+            kept.append(out.id)
+        return kept
+
+    def metadata(self, frame: Frame, eqn: Any) -> tuple[Metadata, dict[str, str]]:
+        """Metadata of an equation without what an enclosing one says already, and all of it for its body."""
+        found = versions.metadata_of(eqn)
+        own = {k: v for k, v in found.items() if frame.inherited.get(k) != v}
+        return tuple(sorted(own.items())), {**frame.inherited, **found}
+
+
+def _short(eqn: Any) -> str:
+    outs = " ".join(str(v.aval.str_short()) if hasattr(v.aval, "str_short") else str(v.aval) for v in eqn.outvars)
+    return f"{eqn.primitive.name} -> {outs or '()'}"
+
+
+def outs_of(frame: Frame, eqn: Any) -> tuple[Var, ...]:
+    """New variables for the results of an equation."""
+    return tuple(frame.var(type_of(v.aval)) for v in eqn.outvars)
+
+
+def ids(outs: Sequence[Var]) -> tuple[int, ...]:
+    """The ids of variables."""
+    return tuple(var.id for var in outs)
+
+
+def _call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
+    return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, args, strict=True)))
+
+
+def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    from reducer.ir.rules import RULES
+
+    name = eqn.primitive.name
+    if name not in RULES:
+        raise ProgramError("the IR has no such operation")
+    effects = [e for e in eqn.effects if type(e).__name__ != "NamedAxisEffect"]
+    if effects:
+        raise ProgramError(f"side effects: {', '.join(map(str, effects))}")
+    outs = outs_of(frame, eqn)
+    metadata, _ = converter.metadata(frame, eqn)
+    frame.add(
+        Op(outs=outs, primitive=name, args=args, attributes=attributes(name, eqn.params), metadata=metadata)
+    )
+    return ids(outs)
+
+
+@handles("convert_element_type")
+def _convert(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    # Weak types do not exist here, so a conversion that only changes weakness is the value itself.
+    if str(eqn.invars[0].aval.dtype) == str(eqn.outvars[0].aval.dtype):
+        return args
+    return _operation(converter, frame, eqn, args)
+
+
+@handles("broadcast_in_dim")
+def _broadcast(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    out = type_of(eqn.outvars[0].aval)
+    if type_of(eqn.invars[0].aval) == out:
+        return args
+    if not isinstance(args[0], Lit) or out.on_host:
+        return _operation(converter, frame, eqn, args)
+    var = frame.var(out)
+    frame.add(Fill(outs=(var,), value=args[0].value))
+    return (var.id,)
+
+
+@handles("name")
+def _name(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    outs = outs_of(frame, eqn)
+    metadata, _ = converter.metadata(frame, eqn)
+    frame.add(Name(outs=outs, arg=args[0], name=eqn.params["name"], metadata=metadata))
+    return ids(outs)
+
+
+@handles("device_put")
+def _device_put(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    from reducer.lowering.capture.shardings import constrain, named_spec
+
+    values: list[Arg] = []
+    metadata, _ = converter.metadata(frame, eqn)
+    for arg, source, target, device in zip(args, eqn.invars, eqn.outvars, eqn.params["devices"], strict=True):
+        before, after = type_of(source.aval), type_of(target.aval)
+        value: Arg = arg
+        kind = getattr(device, "memory_kind", None)
+        if kind is not None and "host" in str(kind) and not after.on_host:
+            raise ProgramError(f"a move to {kind} that the types do not show")
+        if before.memory != after.memory:
+            var = frame.var(after)
+            frame.add(Transfer(outs=(var,), arg=arg, memory=after.memory, metadata=metadata))
+            value = var.id
+        spec = named_spec(converter, device)
+        values.append(value if spec is None else constrain(frame, value, after, spec))
+    return values

@@ -1,0 +1,134 @@
+"""Custom derivative rules: traced, because a rule is code and its program needs it as data.
+
+Inside a rule other rules are inlined: a program is differentiated at most once, so they are never used there. That
+also ends the recursion of rules that call their own function, as most jvp rules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from reducer.errors import ProgramError
+from reducer.ir.equations import Arg, CustomJvp, CustomVjp, Fill, Lit
+from reducer.lowering.capture import versions
+from reducer.lowering.capture.convert import REGIONS, Converter, Env, Frame, Needs, handles, ids, outs_of, type_of
+from reducer.lowering.capture.regions import passed, with_params
+
+_HINT: Final = "reduce it after differentiation, where rules have been applied: --tier placement"
+
+
+def _inline(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
+    env: Env = dict(zip(jaxpr.invars, args, strict=True))
+    return converter.inline(frame, jaxpr, consts, env)
+
+
+def _traced(trace: Callable[[], Any]) -> Any:
+    """Run the user's rule.
+
+    Raises:
+        ProgramError: it cannot be traced by itself.
+    """
+    try:
+        return trace()
+    except Exception as error:  # the user's code: it may raise anything
+        text = str(error).strip().splitlines()
+        reason = f"{type(error).__name__}: {text[0] if text else ''}"
+        raise ProgramError(f"its derivative rule cannot be traced by itself ({reason:.200})", hint=_HINT) from error
+
+
+def _zeros(frame: Frame, aval: Any) -> Arg:
+    type_ = type_of(aval)
+    if not type_.shape:
+        return Lit(type_.dtype, "0.0")
+    out = frame.var(type_)
+    frame.add(Fill(outs=(out,), value="0.0"))
+    return out.id
+
+
+def _union(*needs: Needs) -> Needs:
+    return list({id(value): (value, aval) for part in needs for value, aval in part}.values())
+
+
+def _inexact(avals: Sequence[Any]) -> list[Any]:
+    return [a for a in avals if type_of(a).inexact]
+
+
+@handles("custom_jvp_call", table=REGIONS)
+def _custom_jvp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    if not converter.keeps_rules:
+        return _inline(converter, frame, eqn, args)
+    metadata, inherited = converter.metadata(frame, eqn)
+    zeros = [not type_of(v.aval).inexact for v in eqn.invars]
+    jaxpr, consts, out_zeros = _traced(lambda: versions.jvp_rule(eqn.params, zeros))
+
+    def complete(inner: Frame, results: list[Arg]) -> list[Arg]:
+        # Results, then one tangent per inexact result: the rule left out those it knows to be zero.
+        n = len(eqn.outvars)
+        given = iter(results[n:])
+        tangents = [(v.aval, None if zero else next(given)) for v, zero in zip(eqn.outvars, out_zeros, strict=True)]
+        return results[:n] + [
+            _zeros(inner, aval) if tangent is None else tangent for aval, tangent in tangents if type_of(aval).inexact
+        ]
+
+    with converter.inside_rule():
+        primal, primal_needs = converter.block(versions.body_of(eqn.params), inherited)
+        jvp, jvp_needs = converter.block(jaxpr, inherited, at=len(args), consts=consts, complete=complete)
+    needs = _union(primal_needs, jvp_needs)
+    jvp = with_params(jvp, jvp_needs, needs, at=len(args))
+    extra = [(object(), a) for a in _inexact([a for _, a in needs])]  # their tangents, which nothing uses
+    outs = outs_of(frame, eqn)
+    frame.add(
+        CustomJvp(
+            outs=outs,
+            args=args + passed(frame, needs),
+            primal=with_params(primal, primal_needs, needs),
+            jvp=with_params(jvp, [], extra),
+            metadata=metadata,
+        )
+    )
+    return ids(outs)
+
+
+@handles("custom_vjp_call", "custom_vjp_call_jaxpr", table=REGIONS)
+def _custom_vjp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    if not converter.keeps_rules:
+        return _inline(converter, frame, eqn, args)
+    metadata, inherited = converter.metadata(frame, eqn)
+    n = int(eqn.params["num_consts"])
+    rule: versions.VjpRule = _traced(lambda: versions.vjp_rule(eqn))
+    returned = sum(i is None for i in rule.residuals)
+
+    def complete(inner: Frame, results: list[Arg]) -> list[Arg]:
+        # The traced rule gives residuals first, and leaves out those that are arguments: block parameters 0, 1, ...
+        given = iter(results[:returned])
+        residuals: list[Arg] = [next(given) if i is None else i for i in rule.residuals]
+        return results[returned:] + residuals
+
+    with converter.inside_rule():
+        primal, primal_needs = converter.block(versions.body_of(eqn.params), inherited)
+        fwd, fwd_needs = converter.block(
+            rule.fwd, inherited, consts=rule.fwd_consts, complete=complete, before=[v.aval for v in eqn.invars[:n]]
+        )
+        bwd, bwd_needs = converter.block(rule.bwd, inherited, complete=lambda inner, r: _with_zeros(inner, eqn, n, r))
+    if primal_needs or fwd_needs or bwd_needs:
+        raise ProgramError("its vjp rule closes over a constant array", hint=_HINT)
+    outs = outs_of(frame, eqn)
+    frame.add(
+        CustomVjp(
+            outs=outs,
+            args=args,
+            primal=primal,
+            fwd=fwd,
+            bwd=bwd,
+            n_residuals=len(rule.residuals),
+            metadata=metadata,
+        )
+    )
+    return ids(outs)
+
+
+def _with_zeros(frame: Frame, eqn: Any, n: int, results: list[Arg]) -> list[Arg]:
+    """Cotangents of closed-over values are zero: JAX refuses to differentiate with respect to them."""
+    return [_zeros(frame, a) for a in _inexact([v.aval for v in eqn.invars[:n]])] + results

@@ -1,0 +1,297 @@
+"""Equations that hold blocks: loops, checkpoints, branches, calls. Each becomes a nested function and its use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from reducer.errors import ProgramError
+from reducer.ir.equations import (
+    Block,
+    Call,
+    Checkpoint,
+    Cond,
+    CustomJvp,
+    CustomVjp,
+    Equation,
+    Lit,
+    Scan,
+    ShardMap,
+    Var,
+    While,
+)
+from reducer.lowering import names, texts
+from reducer.lowering.names import plural, stem
+from reducer.lowering.texts import Expr, pack, wrapped
+
+if TYPE_CHECKING:
+    from reducer.lowering.blocks import Value, Writer
+
+
+def is_loop(eqn: Equation) -> bool:
+    """True for the equations whose lowering is a loop, which is what the scheduling metadata talks about."""
+    return isinstance(eqn, Scan | While)
+
+
+def write(w: Writer, eqn: Equation) -> None:
+    """Write an equation that holds blocks.
+
+    Raises:
+        ProgramError: not an equation of the IR.
+    """
+    match eqn:
+        case Scan():
+            _scan(w, eqn)
+        case Checkpoint(differentiated=True):
+            _differentiated(w, eqn)
+        case Checkpoint():
+            function = _function(w, eqn, eqn.body, "body", "block", eqn.args)
+            _use(w, eqn, checkpointed(w, eqn, function), eqn.args)
+        case Cond():
+            _cond(w, eqn)
+        case While():
+            _while(w, eqn)
+        case Call():
+            name = texts.identifier(eqn.name, "inner")
+            _use(w, eqn, f"jax.jit({_function(w, eqn, eqn.body, 'body', name, eqn.args)})", eqn.args)
+        case CustomVjp():
+            _custom_vjp(w, eqn)
+        case CustomJvp():
+            _custom_jvp(w, eqn)
+        case ShardMap():
+            _shard_map(w, eqn)
+        case _:
+            raise ProgramError(f"not an equation: {type(eqn).__name__}")
+
+
+def checkpointed(w: Writer, eqn: Checkpoint, function: str) -> str:
+    """``jax.checkpoint(layer, policy=policy)``."""
+    policy = None if eqn.policy is None else w.context.policies[eqn.policy]
+    prevent_cse = None if eqn.prevent_cse else "False"
+    return texts.call("jax.checkpoint", function, policy=policy, prevent_cse=prevent_cse).text
+
+
+# -- functions ----------------------------------------------------------------------------------------------------
+
+
+def _nested(w: Writer, eqn: Equation, block: Block, field: str, closed_over: Mapping[int, Value]) -> Writer:
+    """A writer for a block of the equation; `closed_over` gives parameters that are values of this function."""
+    scope = w.context.scope(tuple(closed_over.values()))
+    path = (*w.path, (w.index, field))
+    return type(w)(w.context, block, scope, closed_over, path, w.inside(eqn))
+
+
+def _define(w: Writer, name: str, params: Sequence[str], head: Sequence[str], inner: Writer, result: str) -> None:
+    body = [*head, *inner.lines, f"return {result}"]
+    w.lines += wrapped(f"def {name}(", params, "):")
+    w.lines += [f"    {line}".rstrip() for line in body] + [""]
+
+
+def _params(inner: Writer, params: Sequence[Var], hints: Sequence[str] = ()) -> list[str]:
+    """Names for parameters of a nested function."""
+    roles = names.roles(inner.block)
+    out = []
+    for i, var in enumerate(params):
+        name = inner.scope.variable(var.type, hints[i] if i < len(hints) else "", roles.get(var.id, ""))
+        inner.define(var, name)
+        out.append(name)
+    return out
+
+
+def _texts(exprs: Sequence[Expr]) -> list[str]:
+    return [expr.text for expr in exprs]
+
+
+def _function(w: Writer, eqn: Equation, block: Block, field: str, hint: str, args: Sequence[int | Lit] = ()) -> str:
+    """Define a function of a block's parameters; returns its name."""
+    inner = _nested(w, eqn, block, field, {})
+    params = _params(inner, block.params, [w.copy_hint(arg) for arg in args])
+    result = pack(_texts(inner.write()))
+    name = w.scope.new(hint)
+    _define(w, name, params, (), inner, result)
+    return name
+
+
+def _use(w: Writer, eqn: Equation, function: str, args: Sequence[int | Lit], *hints: str) -> None:
+    """``y = function(args)``."""
+    call = f"{function}({', '.join(w.take(args))})"
+    w.flush()
+    w.statement(eqn, f"{', '.join(w.targets(eqn.outs, hints)) or '_'} = ", call)
+
+
+# -- loops --------------------------------------------------------------------------------------------------------
+
+
+def _fused(body: Block) -> Checkpoint | None:
+    """The checkpoint a scan body consists of, if it takes exactly the body's parameters and gives its results."""
+    if len(body.eqns) != 1 or not isinstance(body.eqns[0], Checkpoint):
+        return None
+    eqn = body.eqns[0]
+    same_args = sorted(a for a in eqn.args if isinstance(a, int)) == sorted(p.id for p in body.params)
+    same_results = body.results == tuple(var.id for var in eqn.outs)
+    plain = not eqn.differentiated and not eqn.metadata and len(eqn.args) == len(body.params)
+    return eqn if same_args and same_results and plain else None
+
+
+def _scan(w: Writer, eqn: Scan) -> None:
+    consts = w.names(eqn.consts)
+    n, m = len(eqn.consts), len(eqn.consts) + len(eqn.carry)
+    checkpoint = _fused(eqn.body)
+    if checkpoint is None:
+        params, block = eqn.body.params, eqn.body
+        inner = _nested(w, eqn, block, "body", _closed(params, consts))
+    else:
+        # The checkpoint may take the body's parameters in another order.
+        place = {arg: var for arg, var in zip(checkpoint.args, checkpoint.body.params, strict=False)}
+        params, block = tuple(place[var.id] for var in eqn.body.params), checkpoint.body
+        inner = _nested(w, eqn, block, "body", _closed(params, consts))
+        inner.path = (*inner.path, (0, "body"))
+    head: list[str] = []
+    carry = _packed(inner, params[n:m], "carry", ["c"] * len(eqn.carry), head)
+    xs = _packed(inner, params[m:], "xs", [w.copy_hint(arg) for arg in eqn.xs], head)
+    results = _texts(inner.write())
+    k = len(eqn.carry)
+    name = w.scope.new(_loop_name(block, checkpoint is not None))
+    signature = [carry, xs if (carry, xs) != ("_", "_") else "__"]
+    _define(w, name, signature, head, inner, f"{pack(results[:k])}, {pack(results[k:], 'None')}")
+    function = name if checkpoint is None else checkpointed(w, checkpoint, name)
+    taken = w.take((*eqn.carry, *eqn.xs))
+    w.flush()
+    call = texts.call(
+        "lax.scan",
+        function,
+        pack(taken[:k]),
+        pack(taken[k:], "None"),
+        length=None if eqn.xs else repr(eqn.length),
+        reverse="True" if eqn.reverse else None,
+        unroll=repr(eqn.unroll) if eqn.unroll != 1 else None,
+    )
+    ys = [plural(text) if text.isidentifier() else "ys" for text in results[k:]]
+    targets = w.targets(eqn.outs, ["c"] * k + ys)
+    w.statement(eqn, f"{pack(targets[:k], '_')}, {pack(targets[k:], '_')} = ", call.text)
+
+
+def _closed(params: Sequence[Var], consts: Sequence[Value]) -> dict[int, Value]:
+    return {var.id: value for var, value in zip(params, consts, strict=False)}
+
+
+def _packed(inner: Writer, params: Sequence[Var], whole: str, hints: Sequence[str], head: list[str]) -> str:
+    """One parameter that holds several values; unpacking goes to `head`."""
+    if not params:
+        return "_"
+    if len(params) == 1:
+        return _params(inner, params, hints)[0]
+    name = inner.scope.new(whole)
+    head.append(f"{', '.join(_params(inner, params, hints))} = {name}")
+    return name
+
+
+def _loop_name(block: Block, checkpointed_: bool) -> str:
+    if any(is_loop(eqn) for eqn in block.eqns):
+        return "block"
+    return "layer" if checkpointed_ else "step"
+
+
+def _while(w: Writer, eqn: While) -> None:
+    consts = w.names((*eqn.cond_consts, *eqn.body_consts))
+    n = len(eqn.cond_consts)
+    functions = []
+    for field, block, own in (("cond", eqn.cond, consts[:n]), ("body", eqn.body, consts[n:])):
+        inner = _nested(w, eqn, block, field, _closed(block.params, own))
+        head: list[str] = []
+        carry = _packed(inner, block.params[len(own) :], "carry", [], head)
+        result = pack(_texts(inner.write()))
+        name = w.scope.new("more" if field == "cond" else "step")
+        _define(w, name, [carry], head, inner, result)
+        functions.append(name)
+    init = pack(w.take(eqn.carry))
+    w.flush()
+    call = texts.call("lax.while_loop", *functions, init)
+    w.statement(eqn, f"{', '.join(w.targets(eqn.outs)) or '_'} = ", call.text)
+
+
+# -- branches, custom rules, devices ------------------------------------------------------------------------------
+
+
+def _cond(w: Writer, eqn: Cond) -> None:
+    functions = [
+        _function(w, eqn, block, f"branches[{i}]", f"branch_{i}", eqn.args) for i, block in enumerate(eqn.branches)
+    ]
+    index, *args = w.take((eqn.index, *eqn.args))
+    w.flush()
+    call = texts.call("lax.switch", index, f"[{', '.join(functions)}]", *args)
+    w.statement(eqn, f"{', '.join(w.targets(eqn.outs)) or '_'} = ", call.text)
+
+
+def _differentiated(w: Writer, eqn: Checkpoint) -> None:
+    """In a backward pass only the barrier on the inputs is left of a checkpoint; the body stands in line."""
+    values = dict(zip((var.id for var in eqn.body.params), w.names(eqn.args), strict=False))
+    inputs = [var for var in eqn.body.params if not isinstance(values.get(var.id), Lit)]
+    if eqn.prevent_cse and inputs:
+        before = [value.text for var in inputs if isinstance(value := values[var.id], Expr)]
+        after = [w.scope.variable(var.type, stem(text)) for var, text in zip(inputs, before, strict=True)]
+        w.lines.append(f"{', '.join(after)} = lax.optimization_barrier({pack(before)})")
+        values |= {var.id: Expr(name) for var, name in zip(inputs, after, strict=True)}
+    inner = type(w)(w.context, eqn.body, w.scope, values, (*w.path, (w.index, "body")), w.ambient)
+    results = inner.write()
+    w.lines += inner.lines
+    for var, result in zip(eqn.outs, results, strict=True):
+        w.bind_result(eqn, var, result)
+
+
+def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
+    hints = [w.copy_hint(arg) for arg in eqn.args]
+    w.lines.append("@jax.custom_vjp")
+    name = _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
+
+    fwd = _nested(w, eqn, eqn.fwd, "fwd", {})
+    params = _params(fwd, eqn.fwd.params, hints)
+    results = _texts(fwd.write())
+    k = len(results) - eqn.n_residuals
+    forward = w.scope.new(f"{name}_fwd")
+    _define(w, forward, params, (), fwd, f"{pack(results[:k])}, {pack(results[k:])}")
+
+    bwd = _nested(w, eqn, eqn.bwd, "bwd", {})
+    head: list[str] = []
+    residuals = _packed(bwd, eqn.bwd.params[: eqn.n_residuals], "residuals", [], head)
+    cotangents = _packed(bwd, eqn.bwd.params[eqn.n_residuals :], "cotangents", ["g"], head)
+    grads = _texts(bwd.write())
+    # An integer argument has no cotangent of its own dtype; None stands for it.
+    shown = [g if w.type(arg).inexact else "None" for g, arg in zip(grads, eqn.args, strict=True)]
+    backward = w.scope.new(f"{name}_bwd")
+    signature = [residuals, cotangents if (residuals, cotangents) != ("_", "_") else "__"]
+    _define(w, backward, signature, head, bwd, f"({', '.join(shown)},)" if shown else "()")
+
+    w.lines.append(f"{name}.defvjp({forward}, {backward})")
+    _use(w, eqn, name, eqn.args)
+
+
+def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
+    w.lines.append("@jax.custom_jvp")
+    name = _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
+    jvp = _nested(w, eqn, eqn.jvp, "jvp", {})
+    n = len(eqn.args)
+    primals, tangents = jvp.scope.new("primals"), jvp.scope.new("tangents")
+    own = _params(jvp, eqn.jvp.params[:n], [w.copy_hint(arg) for arg in eqn.args])
+    dotted = _params(jvp, eqn.jvp.params[n:], [f"d{name_}" for name_ in own])
+    head = [f"{', '.join(own)}, = {primals}", f"{', '.join(dotted)}, = {tangents}"] if n else []
+    results = _texts(jvp.write())
+    k = len(results) // 2
+    rule = w.scope.new(f"{name}_jvp")
+    w.lines.append(f"@{name}.defjvp")
+    _define(w, rule, [primals, tangents], head, jvp, f"{pack(results[:k])}, {pack(results[k:])}")
+    _use(w, eqn, name, eqn.args)
+
+
+def _shard_map(w: Writer, eqn: ShardMap) -> None:
+    function = _function(w, eqn, eqn.body, "body", "shard", eqn.args)
+    in_specs = ", ".join(map(texts.spec, eqn.in_specs))
+    mapped = texts.call(
+        "jax.shard_map",
+        function,
+        in_specs=f"({in_specs},)" if eqn.in_specs else "()",
+        out_specs=pack([*map(texts.spec, eqn.out_specs)]),
+        axis_names=f"{{{', '.join(map(texts.quote, sorted(eqn.manual)))}}}" if eqn.manual else None,
+        check_vma=None if eqn.check_vma else "False",
+    )
+    _use(w, eqn, mapped.text, eqn.args)

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reducer.ir.colours import Colours, Scope, inside, is_region, outside, policy_names, ports_of
+from reducer.ir.colours import Colours, Scope, policy_names
 from reducer.ir.equations import (
     Arg,
     Block,
@@ -37,6 +37,7 @@ from reducer.ir.equations import (
 )
 from reducer.ir.normal import normalise
 from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut, rename
+from reducer.ir.ports import inside, is_region, outside, ports_of
 from reducer.ir.walk import args_of, children, map_block, with_children
 
 _replace = msgspec.structs.replace

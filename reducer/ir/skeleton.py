@@ -23,7 +23,7 @@ class _Skeleton(Graph):
     def value_label(self, type_: Type) -> object:
         return type_.memory
 
-    def scalar_label(self, lit: Lit) -> object:
+    def scalar_label(self, lit: Lit) -> object:  # noqa: ARG002 - all scalars look the same
         return "scalar"
 
     def port_label(self, own: object) -> object:

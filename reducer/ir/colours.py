@@ -3,8 +3,8 @@
 Two programs that differ in the order of independent equations, inputs, results, or arguments of regions get the same
 colours in corresponding places, so sorting by colour brings them to one order (`canonical`). This is colour
 refinement (Weisfeiler and Leman, 1968) on the graph of the program: a colour starts as what a thing is by itself and
-is refined by the colours of its neighbours until no class splits any more. Things that stay equal are either
-interchangeable or alike to a depth that does not matter; ties are then broken by the order they are in.
+is refined by the colours of its neighbours until no class splits any more. Ports that stay equal are set apart one by
+one, in the order they are in.
 
 A *port* is one argument or result of a region in all its guises: the value outside, the parameter or result inside of
 each block. Ports of one role are not ordered; arguments of operations and of custom rules are.
@@ -47,6 +47,8 @@ from reducer.ir.walk import args_of, children
 Port = tuple[str, int]
 #: More rounds than any real program needs; each distinguishes neighbourhoods one step wider.
 _ROUNDS: Final = 64
+#: Ties broken one by one; a program with more keeps some of the order it came in.
+_TIES: Final = 64
 
 
 class Scope:
@@ -68,6 +70,7 @@ class Graph:
         self.labels: list[str] = []
         self.edges: list[list[tuple[str, int]]] = []
         self.names: dict[str, int] = {}
+        self.ports: list[int] = []
         self.top = self._scope(program.block)
         self.inputs: list[int] = []
         self.results: list[int] = []
@@ -166,6 +169,7 @@ class Graph:
         for role, k, own in ports_of(eqn):
             ports[role, k] = self._node(role, self.port_label(own))
             self._edge(node, role, ports[role, k])
+            self.ports.append(ports[role, k])
         if isinstance(eqn, Cond):
             self._attach(node, "index", scope, eqn.index)
         if isinstance(eqn, While):
@@ -185,24 +189,37 @@ class Colours(Graph):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        self.colour = self._refined()
+        kinds = {label: i for i, label in enumerate(sorted({label for out in self.edges for label, _ in out}))}
+        self._neighbours = [[(kinds[label], n) for label, n in out] for out in self.edges]
+        self.colour = self._refined(_ranks(self.labels))
+        self._break_ties()
 
-    def _refined(self) -> list[int]:
-        colour = _ranks(self.labels)
-        kinds = _kinds(self.edges)
-        edges = [[(kinds[label], n) for label, n in out] for out in self.edges]
+    def _refined(self, colour: list[int]) -> list[int]:
         classes = len(set(colour))
         for _ in range(_ROUNDS):
-            seen = [(c, tuple(sorted((k, colour[n]) for k, n in out))) for c, out in zip(colour, edges, strict=True)]
-            colour = _ranks(seen)
+            around = (tuple(sorted((k, colour[n]) for k, n in out)) for out in self._neighbours)
+            colour = _ranks(list(zip(colour, around, strict=True)))
             if len(set(colour)) == classes:
                 break
             classes = len(set(colour))
         return colour
 
+    def _break_ties(self) -> None:
+        """Set one of each class of like ports apart, so that ports tied to it elsewhere follow it.
 
-def _kinds(edges: Iterable[Iterable[tuple[str, int]]]) -> dict[str, int]:
-    return {label: i for i, label in enumerate(sorted({label for out in edges for label, _ in out}))}
+        Like ports are nearly always interchangeable, and then it does not matter which one comes first; but the same
+        one has to come first everywhere.
+        """
+        movable = sorted([*self.inputs, *self.results, *self.ports])
+        for _ in range(_TIES):
+            like: dict[int, list[int]] = {}
+            for node in movable:
+                like.setdefault(self.colour[node], []).append(node)
+            tied = [c for c, nodes in like.items() if len(nodes) > 1]
+            if not tied:
+                break
+            chosen = like[min(tied)][0]
+            self.colour = self._refined(_ranks([(c, n != chosen) for n, c in enumerate(self.colour)]))
 
 
 def _ranks(values: list[Any]) -> list[int]:

@@ -27,7 +27,8 @@ Invariants, in the order they are checked:
    Integer, bool and key values have no tangents and no cotangents: custom rules neither take nor give any for them.
 5. `Name` and `ShardingConstraint` keep the type, `Transfer` changes its memory only, `Fill` is an array on the
    device whose value is one of its dtype, and `Op` follows the type rule of its primitive where `rules` has one.
-6. Array arguments of one `Op` lie in one memory space, and so do its results; JAX refuses anything else.
+6. Array arguments of one `Op` lie in one memory space, and so do its results; JAX refuses anything else
+   (an optimization barrier, which computes nothing, takes each value where it is).
 """
 
 from __future__ import annotations

@@ -97,7 +97,8 @@ def check_op(eqn: Op, args: tuple[Type, ...], outs: tuple[Type, ...]) -> None:
             raise ProgramError(f"attributes of {eqn.primitive} have the wrong form: {error}") from None
     else:
         rules.memory_of(args)
-    need(len({t.memory for t in outs}) <= 1, "results lie in different memory spaces")
+    one_space = eqn.primitive in rules.ANY_MEMORY or len({t.memory for t in outs}) <= 1
+    need(one_space, "results lie in different memory spaces")
 
 
 def _attribute(value: object, depth: int) -> None:

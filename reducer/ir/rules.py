@@ -5,7 +5,7 @@ One table, `RULES`. Attributes are the parameters a jaxpr shows, without those t
 parameter, so a rule also gets the recorded result types and checks them.
 
 Rules know shapes and dtypes. Memory spaces follow one rule for all: every array argument lies in one space, and so
-do the results.
+do the results (`ANY_MEMORY` are the exceptions).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Attributes = dict[str, Any]
 Rule = Callable[[tuple[Type, ...], Attributes, tuple[Type, ...]], tuple[Type, ...]]
 
 RULES: Final[dict[str, Rule]] = {}
+#: Primitives that compute nothing, so each value stays where it is.
+ANY_MEMORY: Final = frozenset(("optimization_barrier",))
 
 
 def infer(
@@ -41,8 +43,11 @@ def infer(
     rule = RULES.get(primitive)
     if rule is None:
         raise ProgramError(f"unknown primitive {primitive!r}", hint="reducer/ir/rules.py lists the known ones")
+    outs = rule(args, attributes, recorded)
+    if primitive in ANY_MEMORY:
+        return outs
     memory = memory_of(args)
-    return tuple(out.in_memory(memory) for out in rule(args, attributes, recorded))
+    return tuple(out.in_memory(memory) for out in outs)
 
 
 def check_op(op: Op, args: tuple[Type, ...]) -> None:

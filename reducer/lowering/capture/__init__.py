@@ -9,6 +9,6 @@ JAX is imported when one of them is called, not before.
 
 from __future__ import annotations
 
-from reducer.lowering.capture.entry import capture
+from reducer.lowering.capture.entry import Captured, capture, captured
 
-__all__ = ["capture"]
+__all__ = ["Captured", "capture", "captured"]

@@ -38,7 +38,7 @@ KEPT: Final[dict[str, str]] = {
     "pad": "padding_config",
     "sort": "dimension is_stable num_keys",
     "top_k": "axis is_stable",
-    "gather": "dimension_numbers mode fill_value indices_are_sorted unique_indices",
+    "gather": "dimension_numbers slice_sizes mode fill_value indices_are_sorted unique_indices",
     "conv_general_dilated": (
         "dimension_numbers window_strides padding lhs_dilation rhs_dilation feature_group_count batch_group_count "
         "precision"
@@ -72,9 +72,9 @@ KEPT: Final[dict[str, str]] = {
 #: scatter-add; `impl` is the key type of the result; `use_magma` and `algorithm` choose libraries on GPUs only.
 _DERIVED: Final = frozenset(
     (
-        "shape new_sizes new_dtype weak_type dtype index_dtype sizes slice_sizes k sharding out_sharding "
-        "preferred_element_type update_jaxpr update_consts impl use_magma input_dtype"
-    ).split()
+        *("shape", "new_sizes", "new_dtype", "weak_type", "dtype", "index_dtype", "sizes", "k", "input_dtype"),
+        *("sharding", "out_sharding", "preferred_element_type", "update_jaxpr", "update_consts", "impl", "use_magma"),
+    )
 )
 #: A derived name that is a real choice for these primitives.
 _DEFAULTS: Final[dict[str, dict[str, tuple[object, ...]]]] = {

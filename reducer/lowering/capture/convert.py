@@ -28,6 +28,10 @@ Rules = Literal["keep", "inline"]
 _PRINTS: Final = frozenset(("debug_callback", "debug_print"))
 
 
+#: Primitives that no public function binds -> the one that means and lowers to the same.
+_RENAMED: Final = {"add_any": "add"}
+
+
 def type_of(aval: Any) -> Type:
     """The type of a JAX value.
 
@@ -214,7 +218,7 @@ class Converter:
                 return
             args = tuple(self.read(frame, env, atom) for atom in eqn.invars)
             name = eqn.primitive.name
-            region = REGIONS.get(name) or (_call if name in versions.CALLS else None)
+            region = REGIONS.get(name) or (inline_call if name in versions.CALLS else None)
             values = region(self, frame, eqn, args) if region else self._first_order(frame, eqn, args)
         except ProgramError as error:
             if error.message.startswith("not expressible"):
@@ -260,7 +264,8 @@ def ids(outs: Sequence[Var]) -> tuple[int, ...]:
     return tuple(var.id for var in outs)
 
 
-def _call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+def inline_call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    """The body of a call in the place of the call."""
     jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
     return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, args, strict=True)))
 
@@ -268,7 +273,7 @@ def _call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -
 def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     from reducer.ir.rules import RULES
 
-    name = eqn.primitive.name
+    name = _RENAMED.get(eqn.primitive.name, eqn.primitive.name)
     if name not in RULES:
         raise ProgramError("the IR has no such operation")
     effects = [e for e in eqn.effects if type(e).__name__ != "NamedAxisEffect"]
@@ -276,9 +281,7 @@ def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
         raise ProgramError(f"side effects: {', '.join(map(str, effects))}")
     outs = outs_of(frame, eqn)
     metadata, _ = converter.metadata(frame, eqn)
-    frame.add(
-        Op(outs=outs, primitive=name, args=args, attributes=attributes(name, eqn.params), metadata=metadata)
-    )
+    frame.add(Op(outs=outs, primitive=name, args=args, attributes=attributes(name, eqn.params), metadata=metadata))
     return ids(outs)
 
 

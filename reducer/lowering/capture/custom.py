@@ -12,16 +12,20 @@ from typing import Any, Final
 from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, CustomJvp, CustomVjp, Fill, Lit
 from reducer.lowering.capture import versions
-from reducer.lowering.capture.convert import REGIONS, Converter, Env, Frame, Needs, handles, ids, outs_of, type_of
+from reducer.lowering.capture.convert import (
+    REGIONS,
+    Converter,
+    Frame,
+    Needs,
+    handles,
+    ids,
+    inline_call,
+    outs_of,
+    type_of,
+)
 from reducer.lowering.capture.regions import passed, with_params
 
 _HINT: Final = "reduce it after differentiation, where rules have been applied: --tier placement"
-
-
-def _inline(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
-    env: Env = dict(zip(jaxpr.invars, args, strict=True))
-    return converter.inline(frame, jaxpr, consts, env)
 
 
 def _traced(trace: Callable[[], Any]) -> Any:
@@ -58,7 +62,7 @@ def _inexact(avals: Sequence[Any]) -> list[Any]:
 @handles("custom_jvp_call", table=REGIONS)
 def _custom_jvp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     if not converter.keeps_rules:
-        return _inline(converter, frame, eqn, args)
+        return inline_call(converter, frame, eqn, args)
     metadata, inherited = converter.metadata(frame, eqn)
     zeros = [not type_of(v.aval).inexact for v in eqn.invars]
     jaxpr, consts, out_zeros = _traced(lambda: versions.jvp_rule(eqn.params, zeros))
@@ -94,13 +98,13 @@ def _custom_jvp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
 @handles("custom_vjp_call", "custom_vjp_call_jaxpr", table=REGIONS)
 def _custom_vjp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     if not converter.keeps_rules:
-        return _inline(converter, frame, eqn, args)
+        return inline_call(converter, frame, eqn, args)
     metadata, inherited = converter.metadata(frame, eqn)
     n = int(eqn.params["num_consts"])
     rule: versions.VjpRule = _traced(lambda: versions.vjp_rule(eqn))
     returned = sum(i is None for i in rule.residuals)
 
-    def complete(inner: Frame, results: list[Arg]) -> list[Arg]:
+    def complete(_: Frame, results: list[Arg]) -> list[Arg]:
         # The traced rule gives residuals first, and leaves out those that are arguments: block parameters 0, 1, ...
         given = iter(results[:returned])
         residuals: list[Arg] = [next(given) if i is None else i for i in rule.residuals]

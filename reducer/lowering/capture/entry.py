@@ -126,7 +126,5 @@ def _entries(
                 own = entry_of(converter, sharding, bool(given))
                 found[v] = own if own.spec is not None else Entry(spec=found[v].spec, donated=own.donated)
         produced = dict(zip(call.outvars, params.get("out_shardings") or (None,) * len(call.outvars), strict=True))
-        specs = tuple(
-            None if versions.is_literal(v) else named_spec(converter, produced.get(v)) for v in jaxpr.outvars
-        )
+        specs = tuple(None if versions.is_literal(v) else named_spec(converter, produced.get(v)) for v in jaxpr.outvars)
     return (*found.values(), *(Entry(),) * hoisted), specs

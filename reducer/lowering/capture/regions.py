@@ -13,7 +13,6 @@ from reducer.ir.equations import (
     Block,
     Checkpoint,
     Cond,
-
     Lit,
     Op,
     Scan,
@@ -24,7 +23,17 @@ from reducer.ir.equations import (
 )
 from reducer.ir.walk import fresh
 from reducer.lowering.capture import versions
-from reducer.lowering.capture.convert import REGIONS, Converter, Frame, Needs, handles, ids, outs_of, type_of
+from reducer.lowering.capture.convert import (
+    REGIONS,
+    Converter,
+    Frame,
+    Needs,
+    handles,
+    ids,
+    inline_call,
+    outs_of,
+    type_of,
+)
 from reducer.lowering.capture.decisions import Decisions
 from reducer.lowering.capture.policies import recover
 from reducer.lowering.capture.shardings import named_spec, spec_of
@@ -100,7 +109,7 @@ def _cond(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -
 
 
 def with_params(block: Block, has: Needs, needs: Needs, at: int | None = None) -> Block:
-    """A block whose parameters for the constants `has` become parameters for all of `needs`, at position `at` (last)."""
+    """A block whose parameters for the constants `has` become ones for all of `needs`, at position `at` (last)."""
     at = len(block.params) - len(has) if at is None else at
     own = {id(value): var for (value, _), var in zip(has, block.params[at:], strict=False)}
     new = fresh(block)
@@ -126,6 +135,8 @@ def _checkpoint(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
     if not isinstance(prevent_cse, bool):
         raise ProgramError("prevent_cse is given per argument")
     differentiated = bool(params["differentiated"])
+    if differentiated and not prevent_cse:
+        return inline_call(converter, frame, eqn, args)  # nothing is left of it but its body
     policy, decisions = None, None
     # After differentiation the policy has been applied: what is left of it is never asked again.
     if params["policy"] is not None and not differentiated:
@@ -185,5 +196,3 @@ def _constraint(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
     outs = outs_of(frame, eqn)
     frame.add(ShardingConstraint(outs=outs, arg=args[0], spec=spec, metadata=metadata))
     return ids(outs)
-
-

@@ -1,0 +1,376 @@
+"""Rewriting a program and keeping it well-typed: the vocabulary of passes and of the neighbourhood.
+
+Every function returns a new program or block. What used a removed value uses another one of the same type instead:
+an argument of the removed equation, else the nearest earlier value, else zeros. Positions (paths, numbers of
+equations, variable ids) always refer to the program as it was given, so several edits can be made in one go.
+
+Results are not normalised: dead code and unused arguments stay until `normalise` takes them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+import msgspec
+
+from reducer.errors import ProgramError
+from reducer.ir.equations import (
+    Arg,
+    Block,
+    Call,
+    Checkpoint,
+    Cond,
+    CustomJvp,
+    CustomVjp,
+    Equation,
+    Fill,
+    Grad,
+    Lit,
+    Program,
+    Scan,
+    ShardMap,
+    Var,
+    While,
+)
+from reducer.ir.types import DTYPES, Type
+from reducer.ir.walk import (
+    Path,
+    arg_type,
+    args_of,
+    bindings,
+    block_at,
+    children,
+    fresh,
+    inlined,
+    substitute,
+    types_of,
+    with_args,
+    with_children,
+)
+
+BlockEdit = Callable[[Block], Block]
+_ZERO = {"f": "0.0", "i": "0", "b": "False", "c": "0j"}
+
+
+def rewrite(program: Program, edits: Mapping[Path, BlockEdit]) -> Program:
+    """Apply an edit to each of several blocks, inner ones first; paths are those of the given program."""
+    inside = {path[:i] for path in edits for i in range(len(path) + 1)}
+
+    def visit(path: Path, block: Block) -> Block:
+        eqns = list(block.eqns)
+        for i, eqn in enumerate(block.eqns):
+            changed = {}
+            for field, child in children(eqn):
+                place = (*path, (i, field))
+                if place in inside:
+                    changed[field] = visit(place, child)
+            if changed:
+                eqns[i] = with_children(eqn, changed)
+        block = Block(block.params, tuple(eqns), block.results)
+        return edits[path](block) if path in edits else block
+
+    return msgspec.structs.replace(program, block=visit((), program.block))
+
+
+def with_equation(program: Program, path: Path, i: int, eqn: Equation) -> Program:
+    """The program with one equation replaced by another that binds the same variables."""
+
+    def edit(block: Block) -> Block:
+        return Block(block.params, (*block.eqns[:i], eqn, *block.eqns[i + 1 :]), block.results)
+
+    return rewrite(program, {path: edit})
+
+
+def zero_text(dtype: str) -> str:
+    """Zero of a dtype as a scalar's text.
+
+    Raises:
+        ProgramError: the dtype has none (PRNG keys).
+    """
+    kind = DTYPES[dtype][2]
+    if kind not in _ZERO:
+        raise ProgramError(f"there is no zero of {dtype}")
+    return _ZERO[kind]
+
+
+def zeros(type_: Type, ids: Iterator[int]) -> tuple[Arg, tuple[Equation, ...]]:
+    """Zeros of a type: a scalar as a literal, an array as the `Fill` that has to stand before its use.
+
+    Raises:
+        ProgramError: there is no such constant: PRNG keys, and arrays in host memory.
+    """
+    text = zero_text(type_.dtype)
+    if type_.on_host:
+        raise ProgramError(f"there is no constant {type_}")
+    if not type_.shape:
+        return Lit(type_.dtype, text), ()
+    var = Var(next(ids), type_)
+    return var.id, (Fill(outs=(var,), value=text),)
+
+
+def stand_in(type_: Type, args: Sequence[Arg], types: Mapping[int, Type], earlier: Sequence[int]) -> Arg | None:
+    """The value to use instead of one of `type_`: the first argument of that type, else the nearest earlier value."""
+    for arg in args:
+        if arg_type(arg, types) == type_:
+            return arg
+    return next((v for v in reversed(earlier) if types[v] == type_), None)
+
+
+def natural_args(eqn: Equation, k: int) -> tuple[Arg, ...]:
+    """Arguments that may replace result `k` of an equation, best first: a loop's carry goes before everything."""
+    args = args_of(eqn)
+    if isinstance(eqn, Scan | While) and k < len(eqn.carry):
+        return (eqn.carry[k], *args)
+    return args
+
+
+def delete(block: Block, doomed: Container[int]) -> Block:
+    """Delete the equations at these positions, and repair what used their results.
+
+    Raises:
+        ProgramError: a deleted value has no stand-in of its type and no zeros (keys, host arrays).
+    """
+    types = types_of(block)
+    ids = fresh(block)
+    earlier = [var.id for var in block.params]
+    renamed: dict[int, Arg] = {}
+    kept: list[Equation] = []
+
+    def sub(arg: Arg) -> Arg:
+        return renamed.get(arg, arg) if isinstance(arg, int) else arg
+
+    for i, eqn in enumerate(block.eqns):
+        if i not in doomed:
+            kept.append(with_args(eqn, tuple(map(sub, args_of(eqn)))))
+            earlier += [var.id for var in eqn.outs]
+            continue
+        for k, var in enumerate(eqn.outs):
+            args = tuple(map(sub, natural_args(eqn, k)))
+            new = stand_in(var.type, args, types, earlier)
+            if new is None:
+                new, fills = zeros(var.type, ids)
+                kept.extend(fills)
+                for fill in fills:
+                    types[fill.outs[0].id] = var.type
+                    earlier.append(fill.outs[0].id)
+            renamed[var.id] = new
+    return Block(block.params, tuple(kept), tuple(map(sub, block.results)))
+
+
+def delete_all(program: Program, doomed: Mapping[Path, Container[int]]) -> Program:
+    """`delete` in several blocks at once. A block inside a deleted equation needs no entry of its own."""
+
+    def editor(positions: Container[int]) -> BlockEdit:
+        return lambda block: delete(block, positions)
+
+    return rewrite(program, {path: editor(positions) for path, positions in doomed.items()})
+
+
+def replace_value(block: Block, old: int, new: Arg | None) -> Block:
+    """Use `new` (None: zeros) wherever the block uses `old`.
+
+    Raises:
+        ProgramError: zeros of that type do not exist.
+    """
+    if new is not None:
+        return substitute(block, {old: new})
+    value, fills = zeros(types_of(block)[old], fresh(block))
+    done = substitute(block, {old: value})
+    return Block(done.params, fills + done.eqns, done.results)
+
+
+def unwrap(block: Block, chosen: Mapping[int, str]) -> Block:
+    """Replace regions by what is in them: the equation at each position by its block of that field.
+
+    A scan becomes one turn of its body: an x's slice becomes an earlier value of its type or zeros, and a stacked y
+    an earlier value or zeros too. A while loop becomes one turn likewise; a custom rule its primal.
+
+    Raises:
+        ProgramError: types do not allow it (a shard_map whose body has other shapes), or zeros do not exist.
+    """
+    types = types_of(block)
+    ids = fresh(block)
+    earlier = [var.id for var in block.params]
+    renamed: dict[int, Arg] = {}
+    eqns: list[Equation] = []
+
+    def sub(arg: Arg) -> Arg:
+        return renamed.get(arg, arg) if isinstance(arg, int) else arg
+
+    def value(type_: Type) -> Arg:
+        new = stand_in(type_, (), types, earlier)
+        if new is None:
+            new, fills = zeros(type_, ids)
+            add(fills)
+        return new
+
+    def add(more: Sequence[Equation]) -> None:
+        for new in more:
+            eqns.append(new)
+            for var in new.outs:
+                types[var.id] = var.type
+                earlier.append(var.id)
+
+    for i, eqn in enumerate(block.eqns):
+        eqn = with_args(eqn, tuple(map(sub, args_of(eqn))))
+        if i not in chosen:
+            add((eqn,))
+            continue
+        body = dict(children(eqn))[chosen[i]]
+        inner, results = inlined(body, _arguments(eqn, body, value), ids)
+        add(inner)
+        for var, result in zip(eqn.outs, results, strict=True):
+            same = arg_type(result, types) == var.type
+            renamed[var.id] = result if same else value(var.type)
+    return Block(block.params, tuple(eqns), tuple(map(sub, block.results)))
+
+
+def _arguments(eqn: Equation, body: Block, value: Callable[[Type], Arg]) -> tuple[Arg, ...]:
+    match eqn:
+        case Scan(consts=consts, carry=carry):
+            n = len(consts) + len(carry)
+            return (*consts, *carry, *(value(p.type) for p in body.params[n:]))
+        case While(body_consts=consts, carry=carry):
+            return consts + carry
+        case Cond(args=args) | Checkpoint(args=args) | Call(args=args) | CustomVjp(args=args) | CustomJvp(args=args):
+            return args
+        case ShardMap(args=args):
+            return tuple(value(p.type) for p in body.params) if len(args) != len(body.params) else args
+        case _:
+            raise ProgramError(f"{type(eqn).__name__} has no body to unwrap")
+
+
+#: The field that says what a region computes when it is run once and undifferentiated.
+def main_fields(eqn: Equation) -> tuple[str, ...]:
+    """Fields of the blocks `unwrap` can put in the place of an equation."""
+    match eqn:
+        case Scan() | While() | Checkpoint() | Call() | ShardMap():
+            return ("body",)
+        case CustomVjp() | CustomJvp():
+            return ("primal",)
+        case Cond(branches=branches):
+            return tuple(f"branches[{i}]" for i in range(len(branches)))
+        case _:
+            return ()
+
+
+def freeze_carry(block: Block, i: int, k: int) -> Block:
+    """Turn carry `k` of the scan or while at `i` into a constant: its result is its initial value."""
+    eqn = block.eqns[i]
+    assert isinstance(eqn, Scan | While)
+    out, init = eqn.outs[k], eqn.carry[k]
+    carry = eqn.carry[:k] + eqn.carry[k + 1 :]
+    outs = eqn.outs[:k] + eqn.outs[k + 1 :]
+    new: Equation
+    if isinstance(eqn, Scan):
+        n = len(eqn.consts)
+        body = _moved(eqn.body, n + k, n)
+        body = Block(body.params, body.eqns, body.results[:k] + body.results[k + 1 :])
+        new = msgspec.structs.replace(eqn, outs=outs, consts=(*eqn.consts, init), carry=carry, body=body)
+    else:
+        n, m = len(eqn.cond_consts), len(eqn.body_consts)
+        cond, body = _moved(eqn.cond, n + k, n), _moved(eqn.body, m + k, m)
+        new = msgspec.structs.replace(
+            eqn,
+            outs=outs,
+            cond=cond,
+            body=Block(body.params, body.eqns, body.results[:k] + body.results[k + 1 :]),
+            carry=carry,
+            cond_consts=(*eqn.cond_consts, init),
+            body_consts=(*eqn.body_consts, init),
+        )
+    eqns = (*block.eqns[:i], new, *block.eqns[i + 1 :])
+    return substitute(Block(block.params, eqns, block.results), {out.id: init})
+
+
+def _moved(block: Block, source: int, target: int) -> Block:
+    params = list(block.params)
+    params.insert(target, params.pop(source))
+    return Block(tuple(params), block.eqns, block.results)
+
+
+def keep_results(program: Program, kept: Sequence[int]) -> Program:
+    """The program with only these results, in this order."""
+    specs = program.result_specs
+    block = program.block
+    return msgspec.structs.replace(
+        program,
+        block=Block(block.params, block.eqns, tuple(block.results[i] for i in kept)),
+        result_specs=tuple(specs[i] for i in kept) if specs else (),
+    )
+
+
+def drop_inputs(program: Program, dropped: Container[int]) -> Program:
+    """The program without these inputs: their uses become another input of that type, or zeros.
+
+    A gradient loses the dropped positions; one that loses all of them is no gradient any more.
+
+    Raises:
+        ProgramError: an input that is used has no stand-in.
+    """
+    block = program.block
+    kept = [i for i in range(len(block.params)) if i not in dropped]
+    used = {a for eqn in block.eqns for a in args_of(eqn) if isinstance(a, int)}
+    used |= {r for r in block.results if isinstance(r, int)}
+    ids = fresh(block)
+    fills: list[Equation] = []
+    renamed: dict[int, Arg] = {}
+    for i, var in enumerate(block.params):
+        if i in kept or var.id not in used:
+            continue
+        other = next((block.params[k].id for k in kept if block.params[k].type == var.type), None)
+        if other is None:
+            renamed[var.id], more = zeros(var.type, ids)
+            fills.extend(more)
+        else:
+            renamed[var.id] = other
+    body = substitute(block, renamed)
+    grad = program.gradient
+    if grad is not None:
+        argnums = tuple(kept.index(n) for n in grad.argnums if n in kept)
+        grad = Grad(argnums, grad.with_value) if argnums else None
+    return msgspec.structs.replace(
+        program,
+        block=Block(tuple(block.params[i] for i in kept), (*fills, *body.eqns), body.results),
+        gradient=grad,
+        inputs=tuple(program.inputs[i] for i in kept) if program.inputs else (),
+    )
+
+
+def isolate(program: Program, path: Path, i: int) -> Program:
+    """The program that consists of one equation: what it uses becomes inputs, what it binds results.
+
+    A gradient stays one, with respect to every inexact input.
+    """
+    block = block_at(program, path)
+    types = types_of(block)
+    eqn = block.eqns[i]
+    used = tuple(dict.fromkeys(a for a in args_of(eqn) if isinstance(a, int)))
+    params = tuple(Var(a, types[a]) for a in used)
+    return _standalone(program, Block(params, (eqn,), tuple(var.id for var in eqn.outs)))
+
+
+def isolate_block(program: Program, path: Path) -> Program:
+    """The program that consists of one block: everything around it goes."""
+    return _standalone(program, block_at(program, path))
+
+
+def _standalone(program: Program, block: Block) -> Program:
+    grad = program.gradient
+    if grad is not None:
+        argnums = tuple(n for n, var in enumerate(block.params) if var.type.inexact)
+        grad = Grad(argnums, grad.with_value) if argnums else None
+    return msgspec.structs.replace(program, block=block, gradient=grad, inputs=(), result_specs=())
+
+
+def uses(block: Block) -> dict[int, int]:
+    """How often each variable of a block is used: as an argument, or as a result."""
+    count: dict[int, int] = {var.id: 0 for var in bindings(block)}
+    for eqn in block.eqns:
+        for arg in args_of(eqn):
+            if isinstance(arg, int):
+                count[arg] += 1
+    for result in block.results:
+        if isinstance(result, int):
+            count[result] += 1
+    return count

@@ -1,0 +1,78 @@
+"""Passes: what can be made smaller about a program, as data.
+
+The contract of a pass
+----------------------
+A pass is a plain function. Given a program in normal form it proposes smaller ones, in one of two ways:
+
+- an iterable of *candidates*, each a function without arguments that builds one program. The driver tries them in
+  order; after a success it calls the pass on the new program and goes on at the same position;
+- `Edits`: a number of independent edits, any subset of which can be made together. The driver finds out by group
+  testing which can be; the pass only puts first what is likeliest to succeed.
+
+A pass proposes, the driver disposes. A pass does not know how many workers there are, what was tried before, or what
+a failure is; it reads no file and keeps no state. It has no inner fixpoint (it is called again after progress), does
+not chunk, and does not look whether a proposal is really smaller: the driver compares by the one order.
+
+It is deterministic, and it proposes the same on the same program: no progress now means none on an immediate rerun,
+so the driver never runs it twice on one program. Special minima come first: a value may go altogether before it is
+made smaller, a size is tried as 1 before it is halved. A pass whose proposals nearly always succeed is too timid.
+
+Proposals are well-typed by construction. Where a value goes, its uses get another one of its type (`reducer.ir.edit`);
+where a size changes it changes wherever it flows (`reducer.ir.dims`). A candidate that cannot be built so raises
+`ProgramError` and is counted as invalid; few do. Proposals are not in normal form and may hold dead code.
+
+A program stays one that somebody could run: loops keep their counters and terminate, no scalar divisor becomes zero.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reducer.ir.equations import Program
+from reducer.passes.base import Candidate, Edits, Level, Pass, Proposal
+from reducer.passes.dtypes import unify_dtypes
+from reducer.passes.flags import drop_attributes, reset_flags, simplify_entries, simplify_mesh
+from reducer.passes.policies import drop_unattached_names, merge_names, simplify_policies
+from reducer.passes.ports import drop_program_inputs, drop_results, freeze_carries, simplify_gradient
+from reducer.passes.shapes import (
+    drop_all_axes,
+    drop_axes,
+    shrink_all_dimensions,
+    shrink_all_lengths,
+    shrink_dimensions,
+)
+from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
+from reducer.passes.structure import delete_equations, drop_branches, keep_one, unwrap_regions
+from reducer.passes.values import cut_values, reuse_values
+
+#: In the order they are tried: what can remove most for the fewest compiles comes first.
+PASSES: Final[tuple[Pass[Program], ...]] = (
+    Pass("keep-one", "keep one region and nothing around it", keep_one, 5, "log"),
+    Pass("delete-equations", "delete equations, repairing what used them", delete_equations, 5, "log"),
+    Pass("drop-results", "drop results with what only they need", drop_results, 5, "log"),
+    Pass("unwrap-regions", "replace regions by what is in them", unwrap_regions, 4, "log"),
+    Pass("shrink-all-dimensions", "make many dimensions 1 at once", shrink_all_dimensions, 3, "log"),
+    Pass("drop-all-axes", "drop all axes of size 1", drop_all_axes, 3, "1"),
+    Pass("shrink-all-lengths", "make many loops turn once", shrink_all_lengths, 3, "log"),
+    Pass("unify-dtypes", "make everything float32", unify_dtypes, 2, "1"),
+    Pass("freeze-carries", "turn carries into constants", freeze_carries, 4, "log"),
+    Pass("drop-inputs", "drop inputs", drop_program_inputs, 3, "log"),
+    Pass("cut-values", "replace values by zeros", cut_values, 4, "log"),
+    Pass("simplify-gradient", "differentiate less", simplify_gradient, 2, "linear"),
+    Pass("drop-branches", "drop branches of conds", drop_branches, 2, "linear"),
+    Pass("simplify-policies", "simplify checkpoint policies", simplify_policies, 2, "linear"),
+    Pass("merge-names", "make two names one", merge_names, 1, "square"),
+    Pass("drop-names", "drop names that nothing has from policies", drop_unattached_names, 1, "1"),
+    Pass("reset-flags", "put flags and metadata back to defaults", reset_flags, 2, "log"),
+    Pass("drop-attributes", "drop optional attributes", drop_attributes, 1, "linear"),
+    Pass("simplify-mesh", "use fewer devices", simplify_mesh, 2, "linear"),
+    Pass("simplify-entries", "drop shardings and donation", simplify_entries, 1, "linear"),
+    Pass("bypass-equations", "replace a result by an argument", bypass_equations, 2, "linear"),
+    Pass("simplify-operations", "replace operations by simpler ones", simplify_operations, 1, "linear"),
+    Pass("shrink-dimensions", "shrink one dimension wherever it flows", shrink_dimensions, 1, "linear"),
+    Pass("drop-axes", "drop one axis of size 1 wherever it flows", drop_axes, 1, "linear"),
+    Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
+    Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
+)
+
+__all__ = ["PASSES", "Candidate", "Edits", "Level", "Pass", "Proposal"]

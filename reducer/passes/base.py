@@ -1,0 +1,55 @@
+"""What a pass is: a plain function with declared metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+C = TypeVar("C")
+
+Level: TypeAlias = Literal["program", "placement", "stablehlo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edits(Generic[C]):
+    """`count` independent edits of one program, the likeliest to succeed first; any subset can be made together.
+
+    `apply` takes rising positions below `count` and returns the candidate, or raises `ProgramError` where these
+    edits cannot be made together.
+    """
+
+    count: int
+    apply: Callable[[Sequence[int]], C]
+
+
+#: Builds one candidate when called, or raises `ProgramError`: most are never looked at, so none is built before.
+Candidate: TypeAlias = Callable[[], C]
+
+#: What a pass makes of a program: candidates to be tried one by one, or edits for the driver to combine.
+Proposal: TypeAlias = Iterable[Candidate[C]] | Edits[C]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass(Generic[C]):
+    """A pass: `propose` is its function, the rest is what the driver and the progress line need to know.
+
+    Attributes:
+        name: in kebab case; stable, it stands in statistics.
+        description: one line for the progress line, in the imperative.
+        propose: program -> candidates or edits; see `reducer.passes` for the contract.
+        benefit: 1 (polish) to 5 (can remove most of a program at once).
+        cost: how the number of compiles of one run grows, when most proposals fail: "1", "log", "linear", "square".
+        tiers: the levels at which it makes sense.
+        one_shot: it is run once, on the start, and not again after a change.
+        may_grow: it may propose candidates that are not smaller. The driver has no use for them: always False.
+    """
+
+    name: str
+    description: str
+    propose: Callable[[C], Proposal[C]]
+    benefit: int
+    cost: Literal["1", "log", "linear", "square"]
+    tiers: tuple[Level, ...] = ("program", "placement")
+    one_shot: bool = False
+    may_grow: bool = False

@@ -1,0 +1,85 @@
+"""Passes on what goes in and out: results, inputs, gradients, carries, stacked values, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from reducer.errors import ProgramError
+from reducer.ir.edit import BlockEdit, drop_inputs, freeze_carry, keep_results, rewrite
+from reducer.ir.equations import Block, Grad, Program, Scan, While
+from reducer.ir.walk import Path, equations
+from reducer.passes.base import Candidate, Edits
+
+
+def drop_results(program: Program) -> Edits[Program]:
+    """Any set of results, with everything only they need."""
+    n = len(program.block.results)
+
+    def apply(positions: Sequence[int]) -> Program:
+        kept = [k for k in range(n) if k not in positions]
+        if not kept:
+            raise ProgramError("a program without results computes nothing")
+        return keep_results(program, kept)
+
+    return Edits(n, apply)
+
+
+def drop_program_inputs(program: Program) -> Edits[Program]:
+    """Any set of inputs; their uses become another input of that type, or zeros."""
+
+    def apply(positions: Sequence[int]) -> Program:
+        return drop_inputs(program, frozenset(positions))
+
+    return Edits(len(program.block.params), apply)
+
+
+def simplify_gradient(program: Program) -> Iterator[Candidate[Program]]:
+    """No gradient, a gradient with respect to one input, to one input fewer, or without the value."""
+    grad = program.gradient
+    if grad is None:
+        return
+    choices: list[Grad | None] = [None]
+    if len(grad.argnums) > 1:
+        choices += [Grad((n,), grad.with_value) for n in grad.argnums]
+    if len(grad.argnums) > 2:
+        choices += [Grad(tuple(m for m in grad.argnums if m != n), grad.with_value) for n in grad.argnums]
+    if grad.with_value:
+        choices.append(Grad(grad.argnums, with_value=False))
+    for choice in choices:
+        yield partial(with_gradient, program, choice)
+
+
+def with_gradient(program: Program, gradient: Grad | None) -> Program:
+    """The program differentiated otherwise, or not at all."""
+    return msgspec.structs.replace(program, gradient=gradient)
+
+
+def freeze_carries(program: Program) -> Edits[Program]:
+    """Any set of carries turned into constants: the update goes with everything only it needs."""
+    places = [
+        (path, i, k)
+        for path, i, eqn in equations(program)
+        if isinstance(eqn, Scan | While)
+        for k in range(len(eqn.carry))
+    ]
+
+    def editor(carries: list[tuple[int, int]]) -> BlockEdit:
+        def edit(block: Block) -> Block:
+            # From the last one down, so that the numbers of the others stay right.
+            for i, k in sorted(carries, reverse=True):
+                block = freeze_carry(block, i, k)
+            return block
+
+        return edit
+
+    def apply(positions: Sequence[int]) -> Program:
+        chosen: dict[Path, list[tuple[int, int]]] = {}
+        for p in positions:
+            path, i, k = places[p]
+            chosen.setdefault(path, []).append((i, k))
+        return rewrite(program, {path: editor(carries) for path, carries in chosen.items()})
+
+    return Edits(len(places), apply)

@@ -1,0 +1,71 @@
+"""Passes on sizes: trip counts, dimensions that are shrunk wherever they flow, axes dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from reducer.errors import ProgramError
+from reducer.ir.check import check
+from reducer.ir.dims import Dimension, dimensions, resized, without_axis
+from reducer.ir.equations import Program
+from reducer.passes.base import Candidate, Edits
+
+
+def steps(n: int) -> list[int]:
+    """Smaller sizes worth trying, the smallest first: 1, half, the next lower multiples of 128 and 8, one less."""
+    choices = {1, n // 2, n - 1, (n - 1) // 128 * 128, (n - 1) // 8 * 8}
+    return sorted(c for c in choices if 1 <= c < n)
+
+
+def _free(program: Program, *, lengths: bool) -> list[Dimension]:
+    return [d for d in dimensions(program) if not d.pinned and d.size > 1 and d.is_length is lengths]
+
+
+def shrink_all_dimensions(program: Program) -> Edits[Program]:
+    """Any set of dimensions at once, each to 1; loops keep their lengths."""
+    free = _free(program, lengths=False)
+    return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
+
+
+def shrink_all_lengths(program: Program) -> Edits[Program]:
+    """Any set of loops at once, each to a single turn."""
+    free = _free(program, lengths=True)
+    return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
+
+
+def shrink_dimensions(program: Program) -> Iterator[Candidate[Program]]:
+    """One dimension or length, step by step."""
+    for lengths in (True, False):
+        for dimension in _free(program, lengths=lengths):
+            for n in steps(dimension.size):
+                yield partial(resized, program, [(dimension, n)])
+
+
+def drop_all_axes(program: Program) -> Iterator[Candidate[Program]]:
+    """All axes of size 1 that are no lengths, as far as operations can do without: towards scalars."""
+    if any(d.size == 1 and not d.is_length for d in dimensions(program)):
+        yield lambda: _drop(program)
+
+
+def _drop(program: Program) -> Program:
+    skipped = 0
+    while True:
+        # Dropping renames axes, so the dimensions are looked at anew each time.
+        droppable = [d for d in dimensions(program) if d.size == 1 and not d.is_length]
+        if skipped >= len(droppable):
+            return program
+        try:
+            smaller = without_axis(program, droppable[skipped])
+            check(smaller)
+        except ProgramError:
+            skipped += 1
+        else:
+            program = smaller
+
+
+def drop_axes(program: Program) -> Iterator[Candidate[Program]]:
+    """One axis of size 1, wherever it flows; the last ones first. A loop whose length it is becomes its body."""
+    for dimension in reversed(dimensions(program)):
+        if dimension.size == 1:
+            yield partial(without_axis, program, dimension)

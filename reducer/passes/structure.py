@@ -1,0 +1,84 @@
+"""Passes that take whole parts of a program away: one region kept, equations deleted, regions unwrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from reducer.ir.edit import BlockEdit, delete_all, isolate, isolate_block, main_fields, rewrite, unwrap
+from reducer.ir.equations import Cond, Fill, Program
+from reducer.ir.walk import Path, children, equations
+from reducer.passes.base import Candidate, Edits
+from reducer.passes.relevance import Relevance
+from reducer.passes.tools import changed
+
+
+def keep_one(program: Program) -> Iterator[Candidate[Program]]:
+    """The program that is one region alone, or one region's body alone: relevant ones, the smallest first."""
+    relevance = Relevance(program)
+    regions = [(path, i, eqn) for path, i, eqn in equations(program) if children(eqn)]
+    if any(relevance.of(eqn) for _, _, eqn in regions):
+        regions = [region for region in regions if relevance.of(region[2])]
+    # Walking gives outer ones first, so the reverse is innermost first: a chain is cut where it is shortest.
+    for path, i, _ in reversed(regions):
+        alone = not path and len(program.block.eqns) == 1
+        if not alone:
+            yield partial(isolate, program, path, i)
+    for path, i, eqn in regions:
+        for field in main_fields(eqn):
+            yield partial(isolate_block, program, (*path, (i, field)))
+
+
+def delete_equations(program: Program) -> Edits[Program]:
+    """Any set of equations, at any depth; what looks irrelevant first, and users before what they use."""
+    relevance = Relevance(program)
+    places = [
+        (relevance.of(eqn), -position, path, i)
+        for position, (path, i, eqn) in enumerate(equations(program))
+        if not isinstance(eqn, Fill)
+    ]
+    order = [(path, i) for _, _, path, i in sorted(places, key=lambda place: place[:2])]
+
+    def apply(positions: Sequence[int]) -> Program:
+        doomed: dict[Path, set[int]] = {}
+        for k in positions:
+            path, i = order[k]
+            doomed.setdefault(path, set()).add(i)
+        return delete_all(program, doomed)
+
+    return Edits(len(order), apply)
+
+
+def unwrap_regions(program: Program) -> Edits[Program]:
+    """Any set of regions replaced by what is in them; what looks irrelevant first, outer ones first."""
+    relevance = Relevance(program)
+    places: list[tuple[bool, Path, int, str]] = []
+    for path, i, eqn in equations(program):
+        inner = dict(children(eqn))
+        places += [(relevance.inside(inner[f]) or relevance.of(eqn), path, i, f) for f in main_fields(eqn)]
+    order = [place[1:] for place in sorted(places, key=lambda place: place[0])]
+
+    def editor(fields: dict[int, str]) -> BlockEdit:
+        return lambda block: unwrap(block, fields)
+
+    def apply(positions: Sequence[int]) -> Program:
+        chosen: dict[Path, dict[int, str]] = {}
+        for k in positions:
+            path, i, field = order[k]
+            # Of two branches of one cond the first chosen is kept.
+            chosen.setdefault(path, {}).setdefault(i, field)
+        return rewrite(program, {path: editor(fields) for path, fields in chosen.items()})
+
+    return Edits(len(order), apply)
+
+
+def drop_branches(program: Program) -> Iterator[Candidate[Program]]:
+    """A cond with one branch fewer."""
+    for path, i, eqn in equations(program):
+        if isinstance(eqn, Cond) and len(eqn.branches) > 1:
+            for k in range(len(eqn.branches)):
+                rest = eqn.branches[:k] + eqn.branches[k + 1 :]
+                yield partial(changed, program, path, i, branches=rest)
+
+
+__all__ = ["delete_equations", "drop_branches", "keep_one", "unwrap_regions"]

@@ -1,0 +1,38 @@
+"""The reducer's driver: makes a candidate smaller while it fails in the same way. See `driver`."""
+
+from __future__ import annotations
+
+from reducer.shrink.driver import StartError, shrink
+from reducer.shrink.model import (
+    Accepted,
+    Event,
+    Finished,
+    Found,
+    PassFinished,
+    PassStarted,
+    PassStats,
+    Shrunk,
+    SideFind,
+    Started,
+    Tier,
+    Tried,
+)
+from reducer.shrink.programs import program_tier
+
+__all__ = [
+    "Accepted",
+    "Event",
+    "Finished",
+    "Found",
+    "PassFinished",
+    "PassStarted",
+    "PassStats",
+    "Shrunk",
+    "SideFind",
+    "StartError",
+    "Started",
+    "Tier",
+    "Tried",
+    "program_tier",
+    "shrink",
+]

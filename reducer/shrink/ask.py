@@ -1,0 +1,117 @@
+"""Asking the oracle: each candidate once, ahead of time where workers are free, counted in committed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from reducer.errors import ProgramError
+from reducer.oracle.base import Oracle
+from reducer.oracle.outcome import Invalid, Result, Skipped
+from reducer.passes.base import Candidate
+from reducer.shrink.model import Tier
+
+C = TypeVar("C")
+
+Standing = Literal["invalid", "unchanged", "larger", "known", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[C]):
+    """A candidate in normal form, and how it stands before the oracle is asked.
+
+    "invalid": not well-formed. "unchanged": it is the best one. "larger": not smaller than the best one. "known":
+    answered before. "open": to be asked.
+    """
+
+    standing: Standing
+    candidate: C | None = None
+    key: str = ""
+    order: Any = None
+
+
+def costs_a_compile(result: Result) -> bool:
+    """True if the compiler was put to work (now, or when the answer was first given)."""
+    return not isinstance(result.answer, Skipped | Invalid)
+
+
+class Questions(Generic[C]):
+    """The oracle with a memory. Results are kept for the whole run, so no candidate is asked about twice."""
+
+    def __init__(self, oracle: Oracle[C], tier: Tier[C], form: Callable[[C], C]) -> None:
+        self._oracle = oracle
+        self._tier = tier
+        self.form = form
+        self._answers: dict[str, Result] = {}
+        self._waiting: dict[str, Future[Result]] = {}
+        self._committed: set[str] = set()
+        self.compiles = 0
+        self.asked = 0
+
+    @property
+    def workers(self) -> int:
+        """How many questions can be under way at once."""
+        return max(self._oracle.workers, 1)
+
+    def prepare(self, build: Candidate[C], best_key: str, best_order: Any) -> Prepared[C]:
+        """Build a candidate, bring it to normal form, and see whether there is anything to ask."""
+        try:
+            candidate = self.form(build())
+            key = self._tier.key(candidate)
+            if key == best_key:
+                return Prepared("unchanged", candidate, key)
+            order = self._tier.order_key(candidate)
+            if not order < best_order:
+                return Prepared("larger", candidate, key)
+            if key in self._answers:
+                return Prepared("known", candidate, key, order)
+            self._tier.check(candidate)
+        except ProgramError:
+            return Prepared("invalid")
+        return Prepared("open", candidate, key, order)
+
+    def submit(self, prepared: Prepared[C]) -> None:
+        """Put a question, unless it is under way or answered."""
+        key = prepared.key
+        if key in self._answers or key in self._waiting:
+            return
+        assert prepared.candidate is not None
+        try:
+            self._waiting[key] = self._oracle.submit(prepared.candidate)
+        except ProgramError as error:
+            # Nothing the compiler could be asked: an operation that has no text, say.
+            self._answers[key] = Result(Invalid(str(error)))
+
+    def answer(self, prepared: Prepared[C]) -> Result:
+        """Wait for the answer and commit it: from here on it counts.
+
+        Raises:
+            WorkerError, TargetError: as the oracle's future does.
+        """
+        key = prepared.key
+        if key not in self._answers:
+            self.submit(prepared)
+            if key in self._waiting:
+                self._collect(key, self._waiting[key].result())
+        result = self._answers[key]
+        # Different candidates can be one module: the compiler is asked, and paid, once.
+        question = result.module_key or key
+        if costs_a_compile(result) and question not in self._committed:
+            self._committed.add(question)
+            self.compiles += 1
+        return result
+
+    def _collect(self, key: str, result: Result) -> None:
+        self._waiting.pop(key, None)
+        self._answers[key] = result
+        self.asked += costs_a_compile(result) and not result.cached
+
+    def forget(self) -> None:
+        """Withdraw the questions nobody waits for any more; one that already runs keeps its place and its answer."""
+        for key, future in list(self._waiting.items()):
+            if future.cancel():
+                del self._waiting[key]
+            elif future.done() and future.exception() is None:
+                self._collect(key, future.result())

@@ -1,0 +1,296 @@
+"""The driver: runs passes on the best candidate until none of them makes progress.
+
+It knows no pass by name, no JAX, and no files. What it guarantees:
+
+- Only a candidate that is strictly smaller (`Tier.order_key`) and fails as wanted is accepted, so it terminates.
+- Verdicts are committed in the order of proposals, whatever order the answers come in: the result, the history and
+  the counts are the same for any number of workers. More workers answer the next questions early, assuming that the
+  current one fails, which nine in ten do.
+- A pass that made no progress on exactly this candidate is not run on it again.
+- It can be stopped at any moment: each accepted candidate is announced by an event before the next one is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from reducer.errors import ProgramError, ScanshrinkError
+from reducer.oracle.base import Oracle
+from reducer.oracle.outcome import Invalid, Result, message_of, word
+from reducer.passes.base import Pass
+from reducer.shrink.ask import Prepared, Questions
+from reducer.shrink.model import (
+    Accepted,
+    Event,
+    Finished,
+    Found,
+    PassFinished,
+    PassStarted,
+    PassStats,
+    Shrunk,
+    SideFind,
+    Started,
+    Tier,
+    Tried,
+)
+from reducer.shrink.search import Search, begin
+
+C = TypeVar("C")
+
+#: How far the driver looks ahead for something to ask, in candidates that need no question, per free worker.
+_LOOKAHEAD = 64
+
+
+class StartError(ScanshrinkError):
+    """The start does not fail as wanted. `result` is what happened instead."""
+
+    kind = "start"
+
+    def __init__(self, message: str, result: Result | None, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+
+
+class _Spent(Exception):
+    """The budget is used up."""
+
+
+def shrink(
+    start: C,
+    oracle: Oracle[C],
+    wanted: Callable[[Result], bool],
+    *,
+    tier: Tier[C],
+    passes: Sequence[Pass[C]],
+    budget: int | None = None,
+    label: Callable[[Result], str | None] | None = None,
+    events: Callable[[Event[C]], None] | None = None,
+) -> Shrunk[C]:
+    """Make `start` smaller while it fails as wanted.
+
+    Args:
+        start: fails as wanted, in one of the tier's normal forms at least.
+        oracle: answers candidates; one target, fixed for the run.
+        wanted: tells the failure that is being reduced from everything else.
+        tier: how candidates are handled.
+        passes: tried in this order, again and again, until a whole round brings nothing.
+        budget: most compiles (`Shrunk.compiles`) before stopping early.
+        label: names any failure, so that others met on the way are kept; None for what is no failure.
+        events: is told what happens. It may raise to stop the run; `KeyboardInterrupt` does as well.
+
+    Raises:
+        StartError: the start does not fail as wanted.
+        WorkerError, TargetError: the oracle cannot answer any more.
+    """
+    run = _Run(oracle, wanted, tier, label, events, budget)
+    try:
+        run.begin(start)
+        minimal = run.fixpoint(passes)
+    except _Spent:
+        minimal = False
+    finally:
+        run.questions.forget()
+    return run.finish(minimal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step(Generic[C]):
+    search: Search[C]
+    prepared: Prepared[C]
+
+
+class _Run(Generic[C]):
+    """The state of one reduction."""
+
+    best: C
+    result: Result
+    key: str
+    order: Any
+
+    def __init__(
+        self,
+        oracle: Oracle[C],
+        wanted: Callable[[Result], bool],
+        tier: Tier[C],
+        label: Callable[[Result], str | None] | None,
+        events: Callable[[Event[C]], None] | None,
+        budget: int | None,
+    ) -> None:
+        self.tier = tier
+        self.wanted = wanted
+        self.label = label
+        self.emit: Callable[[Event[C]], None] = events or (lambda _: None)
+        self.budget = budget
+        self.questions = Questions(oracle, tier, tier.forms[-1])
+        self.stats: dict[str, PassStats] = {}
+        self.history: list[tuple[int, int]] = []
+        self.finds: dict[str, tuple[Any, SideFind[C]]] = {}
+        self.start_size = 0
+
+    def begin(self, start: C) -> None:
+        """Find the strongest normal form under which the start fails as wanted."""
+        self.start_size = self.tier.size(start)
+        failure: ProgramError | None = None
+        last: Result | None = None
+        for number, form in enumerate(self.tier.forms):
+            try:
+                candidate = form(start)
+                self.tier.check(candidate)
+            except ProgramError as error:
+                failure = error
+                continue
+            prepared = Prepared("open", candidate, self.tier.key(candidate), self.tier.order_key(candidate))
+            last = self.questions.answer(prepared)
+            if self.wanted(last):
+                self.questions.form = form
+                self._adopt(prepared, last)
+                self.emit(Started(candidate, self.tier.size(candidate), number))
+                return
+        if last is None:
+            assert failure is not None
+            raise failure
+        text = message_of(last.answer).partition("\n")[0]
+        raise StartError(
+            f"the start does not fail as wanted: {word(last.answer)}{': ' + text if text else ''}",
+            last,
+            hint="check it on this target first",
+        )
+
+    def _adopt(self, prepared: Prepared[C], result: Result) -> None:
+        assert prepared.candidate is not None
+        self.best, self.result = prepared.candidate, result
+        self.key, self.order = prepared.key, prepared.order
+        self.history.append((self.questions.compiles, self.tier.size(self.best)))
+
+    def fixpoint(self, passes: Sequence[Pass[C]]) -> bool:
+        """Run all passes until a whole round brings nothing. Always True: a spent budget leaves by exception."""
+        idle: set[tuple[str, str]] = set()
+        done: set[str] = set()
+        progress = True
+        while progress:
+            progress = False
+            for i, one in enumerate(passes):
+                if (one.name, self.key) in idle or (one.one_shot and one.name in done):
+                    continue
+                done.add(one.name)
+                key = self.key
+                if self.run_pass(one, len(passes) - 1 - i):
+                    progress = True
+                else:
+                    idle.add((one.name, key))
+        return True
+
+    def run_pass(self, one: Pass[C], left: int) -> bool:
+        """One run of one pass; True if something was accepted."""
+        self.emit(PassStarted(one.name, one.description, left))
+        before = self.questions.compiles
+        size = self.tier.size(self.best)
+        counts = dict.fromkeys(("proposed", "invalid", "repeated", "accepted"), 0)
+        try:
+            self._walk(one, counts)
+        finally:
+            run = PassStats(
+                runs=1,
+                compiles=self.questions.compiles - before,
+                removed=size - self.tier.size(self.best),
+                **counts,
+            )
+            self.stats[one.name] = _sum(self.stats.get(one.name, PassStats()), run)
+        self.emit(PassFinished(one.name, run))
+        return counts["accepted"] > 0
+
+    def _walk(self, one: Pass[C], counts: dict[str, int]) -> None:
+        ahead: deque[_Step[C]] = deque()
+        search: Search[C] | None = begin(one.propose, self.best)
+        while True:
+            search = self._look_ahead(ahead, search)
+            if not ahead:
+                return
+            step = ahead.popleft()
+            counts["proposed"] += 1
+            standing = step.prepared.standing
+            if standing in ("invalid", "unchanged", "larger"):
+                counts["invalid" if standing == "invalid" else "repeated"] += 1
+                continue
+            counts["repeated"] += standing == "known"
+            result = self.questions.answer(step.prepared)
+            if self._judge(one, step.prepared, result, counts):
+                # Whatever was asked ahead assumed a failure.
+                ahead.clear()
+                self.questions.forget()
+                search = step.search.succeeded(self.best)
+            if self.budget is not None and self.questions.compiles >= self.budget:
+                raise _Spent
+
+    def _look_ahead(self, ahead: deque[_Step[C]], search: Search[C] | None) -> Search[C] | None:
+        """Extend the chain of steps, each assuming that the one before it fails, until every worker has a question."""
+        room = self.questions.workers - sum(step.prepared.standing == "open" for step in ahead)
+        limit = _LOOKAHEAD * self.questions.workers
+        while search is not None and room > 0 and (len(ahead) < limit or not ahead):
+            build = search.candidate()
+            if build is None:
+                return None
+            prepared = self.questions.prepare(build, self.key, self.order)
+            ahead.append(_Step(search, prepared))
+            search = search.unchanged() if prepared.standing == "unchanged" else search.failed()
+            if prepared.standing == "open":
+                self.questions.submit(prepared)
+                room -= 1
+            elif self.questions.workers == 1:
+                break
+        return search
+
+    def _judge(self, one: Pass[C], prepared: Prepared[C], result: Result, counts: dict[str, int]) -> bool:
+        """Commit one answer; True if the candidate is the new best one."""
+        good = self.wanted(result)
+        assert prepared.candidate is not None
+        size = self.tier.size(prepared.candidate)
+        if isinstance(result.answer, Invalid):
+            counts["invalid"] += 1
+        if good:
+            counts["accepted"] += 1
+            self._adopt(prepared, result)
+            self.emit(Accepted(one.name, self.best, size, self.questions.compiles, result))
+        else:
+            self._note(prepared, result)
+        self.emit(Tried(one.name, size, good, self.questions.compiles))
+        return good
+
+    def _note(self, prepared: Prepared[C], result: Result) -> None:
+        name = self.label(result) if self.label else None
+        if name is None:
+            return
+        known = self.finds.get(name)
+        if known is None or prepared.order < known[0]:
+            assert prepared.candidate is not None
+            find = SideFind(name, prepared.candidate, result)
+            self.finds[name] = (prepared.order, find)
+            self.emit(Found(find))
+
+    def finish(self, minimal: bool) -> Shrunk[C]:
+        """The result, and the last event."""
+        total = PassStats()
+        for stats in self.stats.values():
+            total = _sum(total, stats)
+        size = self.tier.size(self.best)
+        self.emit(Finished(self.best, size, self.questions.compiles, minimal))
+        return Shrunk(
+            program=self.best,
+            result=self.result,
+            start_size=self.start_size,
+            history=tuple(self.history),
+            compiles=self.questions.compiles,
+            asked=self.questions.asked,
+            proposals=total.proposed,
+            invalid=total.invalid,
+            stats=dict(self.stats),
+            finds=tuple(find for _, find in self.finds.values()),
+            minimal=minimal,
+        )
+
+
+def _sum(a: PassStats, b: PassStats) -> PassStats:
+    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in PassStats.__slots__})

@@ -1,0 +1,145 @@
+"""How the candidates of one pass are walked through: immutable states, so that the driver can look ahead.
+
+A state gives one candidate, and says what comes next if it fails, if it succeeds, or if it changes nothing. The
+driver speculates by following `failed` before it knows; since nothing is mutated, being wrong costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from reducer.passes.base import Candidate, Edits, Proposal
+
+C = TypeVar("C")
+
+
+class Search(Protocol[C]):
+    """One state of a walk."""
+
+    def candidate(self) -> Candidate[C] | None:
+        """What to try in this state; None: the walk is over."""
+        ...
+
+    def failed(self) -> Search[C]:
+        """The state after the candidate did not fail as wanted, or was no candidate at all."""
+        ...
+
+    def unchanged(self) -> Search[C]:
+        """The state after the candidate turned out to be the best one itself."""
+        ...
+
+    def succeeded(self, best: C) -> Search[C]:
+        """The state after the candidate was accepted, and is `best` now (in normal form)."""
+        ...
+
+
+class _Lazy(Generic[C]):
+    """A sequence drawn from an iterator as far as it is asked for."""
+
+    def __init__(self, source: Iterable[Candidate[C]]) -> None:
+        self._source: Iterator[Candidate[C]] = iter(source)
+        self._drawn: list[Candidate[C]] = []
+
+    def get(self, at: int) -> Candidate[C] | None:
+        while len(self._drawn) <= at:
+            item = next(self._source, None)
+            if item is None:
+                return None
+            self._drawn.append(item)
+        return self._drawn[at]
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOne(Generic[C]):
+    """Candidates in order. After a success the pass proposes anew, and the walk goes on at the same position.
+
+    What comes before the position has failed a moment ago on a program one edit larger; it is tried again when the
+    pass is run again, not now.
+    """
+
+    propose: Callable[[C], Proposal[C]]
+    items: _Lazy[C]
+    at: int = 0
+
+    def candidate(self) -> Candidate[C] | None:
+        """The candidate at the position."""
+        return self.items.get(self.at)
+
+    def failed(self) -> OneByOne[C]:
+        """The next position."""
+        return replace(self, at=self.at + 1)
+
+    unchanged = failed
+
+    def succeeded(self, best: C) -> Search[C]:
+        """The same position among what the pass proposes for the new best candidate."""
+        proposal = self.propose(best)
+        if isinstance(proposal, Edits):
+            return begin(self.propose, best)
+        return replace(self, items=_Lazy(proposal))
+
+
+@dataclass(frozen=True, slots=True)
+class Combined(Generic[C]):
+    """Edits made together as many as possible: group testing with a step that follows the rate of success.
+
+    The first group is everything. A group that fails is halved until the one edit that cannot be made is known:
+    log2 questions, none asked twice, since what is left of a failed group after its first half succeeded is that
+    very failed candidate. After that the next group is as large as the rate of refused edits so far suggests.
+
+    `chosen` are the edits accepted, `at` the first undecided one; `[at, end)` has failed as a group if `end` is set;
+    `refused` counts the edits that cannot be made.
+    """
+
+    edits: Edits[C]
+    chosen: tuple[int, ...] = ()
+    at: int = 0
+    end: int | None = None
+    refused: int = 0
+
+    def _group(self) -> tuple[int, ...]:
+        if self.end is not None:
+            stop = self.at + (self.end - self.at) // 2
+        elif self.refused == 0:
+            stop = self.edits.count
+        else:
+            stop = min(self.edits.count, self.at + max(1, round(0.7 * self.at / self.refused)))
+        return tuple(range(self.at, stop))
+
+    def candidate(self) -> Candidate[C] | None:
+        """All accepted edits and the next group."""
+        if self.at >= self.edits.count:
+            return None
+        apply: Callable[[Sequence[int]], C] = self.edits.apply
+        positions = self.chosen + self._group()
+        return lambda: apply(positions)
+
+    def failed(self) -> Combined[C]:
+        """Halve the group; a group of one is refused."""
+        group = self._group()
+        if len(group) == 1:
+            return replace(self, at=self.at + 1, end=None, refused=self.refused + 1)
+        return replace(self, end=self.at + len(group))
+
+    def unchanged(self) -> Combined[C]:
+        """As a success: the edits are made already, by those before them."""
+        group = self._group()
+        at = self.at + len(group)
+        chosen = self.chosen + group
+        if self.end is not None and self.end - at == 1:
+            return replace(self, chosen=chosen, at=self.end, end=None, refused=self.refused + 1)
+        return replace(self, chosen=chosen, at=at)
+
+    def succeeded(self, best: C) -> Combined[C]:  # noqa: ARG002 - the edits are those of the program it began with
+        """Keep the group, go on behind it."""
+        return self.unchanged()
+
+
+def begin(propose: Callable[[C], Proposal[C]], best: C) -> Search[C]:
+    """The first state of a pass's walk on a candidate."""
+    proposal = propose(best)
+    if isinstance(proposal, Edits):
+        return Combined(proposal)
+    return OneByOne(propose, _Lazy(proposal))

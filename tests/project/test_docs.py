@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from reducer.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "tests" / "README.md"]
@@ -29,3 +33,30 @@ def test_the_smallest_script_compiles(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "host_temp_size_in_bytes=0" in done.stdout
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command that is not a group, by its full name."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            child = command.get_command(context, part)
+            assert child is not None
+            yield from commands(child, f"{name} {part}")
+    else:
+        yield name, command
+
+
+def test_every_command_and_option_is_documented() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    shared = text.partition("\n## Options of most commands\n")[2].partition("\n## ")[0]
+    missing = []
+    for name, command in commands(main, "scanshrink"):
+        heading = re.search(rf"^#+ `{re.escape(name)}`$", text, flags=re.MULTILINE)
+        if heading is None:
+            missing.append(name)
+            continue
+        section = re.split(r"^#+ `", text[heading.end() :], maxsplit=1, flags=re.MULTILINE)[0]
+        flags = [flag for option in command.params for flag in (*option.opts, *option.secondary_opts)]
+        missing += [f"{name} {flag}" for flag in flags if flag.startswith("--") and flag not in section + shared]
+    assert not missing, "docs/commands.md says nothing of these"

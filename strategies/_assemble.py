@@ -90,8 +90,7 @@ def _scan(node: Loop, scope: Scope, state: State) -> State:
     region, args = scope.region(state)
     out = build(node.node, region, args)
     body = region.finish(out, weights_first=region.weights if node.shared else ())
-    types = region.weight_types()
-    weights = [scope.weight(t if node.shared else t.stacked(node.length)) for t in types]
+    weights = _weights(node, scope, region)
     outs = scope.b.scan(
         body,
         length=node.length,
@@ -105,6 +104,15 @@ def _scan(node: Loop, scope: Scope, state: State) -> State:
     return _results(scope, state, outs)
 
 
+def _weights(node: Loop, scope: Scope, region: Scope) -> list[Arg]:
+    """What a loop passes to its body: one value for all steps, or one slice for each."""
+    if not node.shared:
+        return [scope.weight(t.stacked(node.length)) for t in region.weight_types()]
+    weights = [scope.weight(t) for t in region.weight_types()]
+    # JAX adds up the cotangents of a loop constant on the device, wherever the constant lives.
+    return [scope.stopped(w) if scope.b.type(w).on_host else w for w in weights]
+
+
 def _map(node: Loop, scope: Scope, state: State) -> State:
     """A scan over the rows of x: its parameters are the rest of the state, then a row, then slices of weights."""
     rest = {slot: value for slot, value in state.items() if slot != "x"}
@@ -113,7 +121,7 @@ def _map(node: Loop, scope: Scope, state: State) -> State:
     out = build(node.node, region, {**args, "x": row})
     region.extras.insert(0, _id(out.pop("x")))
     body = region.finish(out, weights_first=region.weights if node.shared else ())
-    weights = [scope.weight(t if node.shared else t.stacked(node.length)) for t in region.weight_types()]
+    weights = _weights(node, scope, region)
     outs = scope.b.scan(
         body,
         length=node.length,
@@ -134,7 +142,7 @@ def _while(node: Loop, scope: Scope, state: State) -> State:
     b = scope.b
     start: State = {"i": lit(0, "int32")} | dict(state)
     if scope.gradient:
-        start = {slot: b.op("stop_gradient", v) if b.type(v).inexact else v for slot, v in start.items()}
+        start = {slot: scope.stopped(v) for slot, v in start.items()}
     region, args = scope.region(start)
     out = build(node.node, region, {slot: v for slot, v in args.items() if slot != "i"})
     out = {"i": region.b.op("add", args["i"], lit(1, "int32"))} | out
@@ -143,7 +151,7 @@ def _while(node: Loop, scope: Scope, state: State) -> State:
     test, carry = scope.region(start)
     bound = lit(node.length, "int32")
     cond = test.b.block(test.b.op("lt", carry["i"], bound))
-    weights = [scope.weight(t) for t in region.weight_types()]
+    weights = [scope.stopped(scope.weight(t)) for t in region.weight_types()]
     outs = dict(zip(start, b.while_loop(cond, body, list(start.values()), body_consts=weights), strict=True))
     if not scope.gradient:
         return {slot: outs[slot] for slot in state}
@@ -211,12 +219,18 @@ def _move(node: Move, scope: Scope, state: State) -> State:
         case "extras" | "extras-back":
             before = len(scope.extras)
             state = build(node.node, scope, state)
-            memory = "host" if node.what == "extras" else "device"
-            scope.extras[before:] = [_id(scope.fit(e, memory)) for e in scope.extras[before:]]
+            scope.extras[before:] = [_moved(scope, e, node.what) for e in scope.extras[before:]]
             return state
         case how:
             with scope.streaming(how):
                 return build(node.node, scope, state)
+
+
+def _moved(scope: Scope, extra: int, what: str) -> int:
+    """An extra result in the other memory space. Nothing differentiable depends on one that stays on the host."""
+    if what == "extras":
+        return extra if scope.b.type(extra).on_host else scope.b.transfer(extra, "host")
+    return _id(scope.fit(scope.stopped(extra), "device")) if scope.b.type(extra).on_host else extra
 
 
 def _update(node: Update, scope: Scope, state: State) -> State:
@@ -234,10 +248,11 @@ def _update(node: Update, scope: Scope, state: State) -> State:
     index = b.transfer(state["count"], "host") if node.index_on_host else state["count"]
     starts = (index, *(lit(0, "int32") for _ in type_.shape))
     if node.slot == "read":
-        row = b.op("dynamic_slice", state["buffer"], *starts, to=type_.stacked(1).in_memory("host"))
+        buffer = scope.stopped(state["buffer"])
+        row = b.op("dynamic_slice", buffer, *starts, to=type_.stacked(1).in_memory("host"))
         read = b.op("reshape", b.transfer(row, "device"), to=type_)
         return {**state, "x": b.op("tanh", b.op("add", x, read))}
-    row = b.transfer(b.op("reshape", x, to=type_.stacked(1)), "host")
+    row = scope.fit(b.op("reshape", x, to=type_.stacked(1)), "host")
     buffer = b.op("dynamic_update_slice", state["buffer"], row, *starts)
     return {**state, "buffer": buffer, "count": b.op("add", state["count"], lit(1, "int32"))}
 
@@ -246,7 +261,9 @@ def assemble(plan: Plan) -> Program:
     """The program of a plan."""
     scope = Scope(gradient=plan.gradient != "none")
     b = scope.b
-    state: State = {"x": b.param(plan.x.in_memory("host" if keeps_x_on_host(plan.stages[0]) else "device"))}
+    x = b.param(plan.x.in_memory("host" if keeps_x_on_host(plan.stages[0]) else "device"))
+    # A carry on the host has no derivative in JAX either.
+    state: State = {"x": scope.stopped(x) if b.type(x).on_host else x}
     for slot in plan.slots:
         match slot:
             case "y":
@@ -255,7 +272,8 @@ def assemble(plan: Plan) -> Program:
                 state["aux"] = lit(0.0, "float32")
             case "buffer":
                 state["count"] = lit(0, "int32")
-                state["buffer"] = b.param(plan.x.stacked(BUFFER_ROWS).in_memory("host"))
+                # JAX has no derivative of a slice of a host array.
+                state["buffer"] = scope.stopped(b.param(plan.x.stacked(BUFFER_ROWS).in_memory("host")))
     for stage in plan.stages:
         state = build(stage, scope, state)
         scope.offered, scope.extras = scope.offered + scope.extras, []

@@ -222,7 +222,7 @@ def _optimizer(layer: Layer, x: int) -> int:
 def _sliced(layer: Layer, x: int) -> int:
     """A table on the host, one row per step, read by a dynamic slice there."""
     b, type_ = layer.b, layer.b.type(x)
-    table = layer.scope.weight(type_.stacked(4).in_memory("host"))
+    table = layer.scope.stopped(layer.scope.weight(type_.stacked(4).in_memory("host")))
     index = layer.scope.weight(Type("int32"))
     starts = (index, *(lit(0, "int32") for _ in type_.shape))
     row = b.op("dynamic_slice", table, *starts, to=type_.stacked(1).in_memory("host"))

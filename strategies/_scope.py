@@ -34,7 +34,16 @@ class Scope:
 
     def fit(self, value: Arg, memory: Memory) -> Arg:
         """The value in that memory space, transferred if it is elsewhere."""
-        return value if self.b.type(value).memory == memory else self.b.transfer(value, memory)
+        if self.b.type(value).memory == memory:
+            return value
+        # JAX (0.10 to 0.12) cannot transpose a move to the host, unless nothing depends on it.
+        return self.b.transfer(self.stopped(value) if memory == "host" else value, memory)
+
+    def stopped(self, value: Arg) -> Arg:
+        """The value, without a derivative if the program is differentiated."""
+        if not self.gradient or not self.b.type(value).inexact:
+            return value
+        return self.b.op("stop_gradient", value)
 
     def weight(self, type_: Type) -> int:
         """A value from outside: a new parameter, or an earlier stage's result of that type."""
@@ -54,7 +63,9 @@ class Scope:
         for value in self.offered:
             if self.b.type(value) == type_:
                 self.offered.remove(value)
-                return value
+                stopped = self.stopped(value) if type_.on_host else value
+                assert isinstance(stopped, int)
+                return stopped
         value = self.b.param(type_)
         self.weights.append(value)
         return value

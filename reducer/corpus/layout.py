@@ -7,10 +7,12 @@ long and a diff of two cases unreadable.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 WIDTH = 110
 _STEP = 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def lay_out(value: Any, *, width: int = WIDTH) -> bytes:
@@ -21,7 +23,9 @@ def lay_out(value: Any, *, width: int = WIDTH) -> bytes:
     """
     lines: list[str] = []
     _lay_out(value, "", 0, "", lines, width)
-    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+    # Half of a surrogate pair (an undecodable byte of a compiler's message) has no UTF-8: it stays readable as text.
+    text = _SURROGATE.sub(lambda half: f"\\\\u{ord(half[0]):04x}", "\n".join(lines))
+    return f"{text}\n".encode()
 
 
 def _lay_out(value: Any, label: str, indent: int, end: str, lines: list[str], width: int) -> None:

@@ -116,7 +116,8 @@ def verify(
 
     checks: list[Check] = []
     damaged: list[Damaged] = []
-    with ThreadPoolExecutor(max(workers, 1)) as threads:
+    threads = ThreadPoolExecutor(max(workers, 1))
+    try:
         for result in threads.map(one, entries):
             if progress is not None:
                 progress(result)
@@ -124,6 +125,9 @@ def verify(
                 checks.append(result)
             else:
                 damaged.append(result)
+    finally:
+        # After an error or Ctrl-C the cases not yet begun are not run.
+        threads.shutdown(cancel_futures=True)
     return Verification(tuple(checks), tuple(damaged))
 
 

@@ -24,7 +24,6 @@ from reducer.ir.equations import (
     CustomVjp,
     Equation,
     Fill,
-    Grad,
     Lit,
     Program,
     Scan,
@@ -38,7 +37,6 @@ from reducer.ir.walk import (
     arg_type,
     args_of,
     bindings,
-    block_at,
     children,
     fresh,
     inlined,
@@ -287,80 +285,6 @@ def _moved(block: Block, source: int, target: int) -> Block:
     params = list(block.params)
     params.insert(target, params.pop(source))
     return Block(tuple(params), block.eqns, block.results)
-
-
-def keep_results(program: Program, kept: Sequence[int]) -> Program:
-    """The program with only these results, in this order."""
-    specs = program.result_specs
-    block = program.block
-    return msgspec.structs.replace(
-        program,
-        block=Block(block.params, block.eqns, tuple(block.results[i] for i in kept)),
-        result_specs=tuple(specs[i] for i in kept) if specs else (),
-    )
-
-
-def drop_inputs(program: Program, dropped: Container[int]) -> Program:
-    """The program without these inputs: their uses become another input of that type, or zeros.
-
-    A gradient loses the dropped positions; one that loses all of them is no gradient any more.
-
-    Raises:
-        ProgramError: an input that is used has no stand-in.
-    """
-    block = program.block
-    kept = [i for i in range(len(block.params)) if i not in dropped]
-    used = {a for eqn in block.eqns for a in args_of(eqn) if isinstance(a, int)}
-    used |= {r for r in block.results if isinstance(r, int)}
-    ids = fresh(block)
-    fills: list[Equation] = []
-    renamed: dict[int, Arg] = {}
-    for i, var in enumerate(block.params):
-        if i in kept or var.id not in used:
-            continue
-        other = next((block.params[k].id for k in kept if block.params[k].type == var.type), None)
-        if other is None:
-            renamed[var.id], more = zeros(var.type, ids)
-            fills.extend(more)
-        else:
-            renamed[var.id] = other
-    body = substitute(block, renamed)
-    grad = program.gradient
-    if grad is not None:
-        argnums = tuple(kept.index(n) for n in grad.argnums if n in kept)
-        grad = Grad(argnums, grad.with_value) if argnums else None
-    return msgspec.structs.replace(
-        program,
-        block=Block(tuple(block.params[i] for i in kept), (*fills, *body.eqns), body.results),
-        gradient=grad,
-        inputs=tuple(program.inputs[i] for i in kept) if program.inputs else (),
-    )
-
-
-def isolate(program: Program, path: Path, i: int) -> Program:
-    """The program that consists of one equation: what it uses becomes inputs, what it binds results.
-
-    A gradient stays one, with respect to every inexact input.
-    """
-    block = block_at(program, path)
-    types = types_of(block)
-    eqn = block.eqns[i]
-    used = tuple(dict.fromkeys(a for a in args_of(eqn) if isinstance(a, int)))
-    params = tuple(Var(a, types[a]) for a in used)
-    return _standalone(program, Block(params, (eqn,), tuple(var.id for var in eqn.outs)))
-
-
-def isolate_block(program: Program, path: Path) -> Program:
-    """The program that consists of one block: everything around it goes."""
-    return _standalone(program, block_at(program, path))
-
-
-def _standalone(program: Program, block: Block) -> Program:
-    grad = program.gradient
-    if grad is not None:
-        argnums = tuple(n for n, var in enumerate(block.params) if var.type.inexact)
-        grad = Grad(argnums, grad.with_value) if argnums else None
-    return msgspec.structs.replace(program, block=block, gradient=grad, inputs=(), result_specs=())
 
 
 def uses(block: Block) -> dict[int, int]:

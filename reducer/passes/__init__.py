@@ -33,7 +33,13 @@ from reducer.passes.base import Candidate, Edits, Level, Pass, Proposal
 from reducer.passes.dtypes import unify_dtypes
 from reducer.passes.flags import drop_attributes, reset_flags, simplify_entries, simplify_mesh
 from reducer.passes.policies import drop_unattached_names, merge_names, simplify_policies
-from reducer.passes.ports import drop_program_inputs, drop_results, freeze_carries, simplify_gradient
+from reducer.passes.ports import (
+    drop_program_inputs,
+    drop_results,
+    freeze_carries,
+    simplify_gradient,
+    slices_to_constants,
+)
 from reducer.passes.shapes import (
     drop_all_axes,
     drop_axes,
@@ -43,7 +49,7 @@ from reducer.passes.shapes import (
 )
 from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
 from reducer.passes.structure import delete_equations, drop_branches, keep_one, unwrap_regions
-from reducer.passes.values import cut_values, reuse_values
+from reducer.passes.values import cut_values, fill_arguments, reuse_values
 
 #: In the order they are tried: what can remove most for the fewest compiles comes first.
 PASSES: Final[tuple[Pass[Program], ...]] = (
@@ -56,6 +62,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("shrink-all-lengths", "make many loops turn once", shrink_all_lengths, 3, "log"),
     Pass("unify-dtypes", "make everything float32", unify_dtypes, 2, "1"),
     Pass("freeze-carries", "turn carries into constants", freeze_carries, 4, "log"),
+    Pass("slices-to-constants", "give what a loop slices as a constant", slices_to_constants, 2, "linear"),
     Pass("drop-inputs", "drop inputs", drop_program_inputs, 3, "log"),
     Pass("cut-values", "replace values by zeros", cut_values, 4, "log"),
     Pass("simplify-gradient", "differentiate less", simplify_gradient, 2, "linear"),
@@ -73,6 +80,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("drop-axes", "drop one axis of size 1 wherever it flows", drop_axes, 1, "linear"),
     Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
+    Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
 )
 
 __all__ = ["PASSES", "Candidate", "Edits", "Level", "Pass", "Proposal"]

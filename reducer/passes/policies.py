@@ -18,9 +18,9 @@ from reducer.ir.policies import (
     SaveNames,
     SaveNamesBut,
     names_of,
-    rename,
 )
 from reducer.ir.walk import equations, map_blocks
+from reducer.ir.whole import with_names
 from reducer.passes.base import Candidate
 from reducer.passes.tools import changed
 
@@ -83,28 +83,12 @@ def all_names(program: Program) -> tuple[str, ...]:
     return tuple(names)
 
 
-def renamed(program: Program, renaming: dict[str, str]) -> Program:
-    """The program with names replaced, in policies and where they are attached."""
-
-    def edit(block: Block) -> Block:
-        eqns = []
-        for eqn in block.eqns:
-            if isinstance(eqn, Name) and eqn.name in renaming:
-                eqn = msgspec.structs.replace(eqn, name=renaming[eqn.name])
-            elif isinstance(eqn, Checkpoint) and eqn.policy is not None:
-                eqn = msgspec.structs.replace(eqn, policy=rename(eqn.policy, renaming))
-            eqns.append(eqn)
-        return Block(block.params, tuple(eqns), block.results)
-
-    return map_blocks(program, edit)
-
-
 def merge_names(program: Program) -> Iterator[Candidate[Program]]:
     """Two names made one."""
     names = all_names(program)
     for k, later in enumerate(names):
         for earlier in names[:k]:
-            yield partial(renamed, program, {later: earlier})
+            yield partial(with_names, program, {later: earlier})
 
 
 def drop_unattached_names(program: Program) -> Iterator[Candidate[Program]]:

@@ -8,9 +8,10 @@ from functools import partial
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.edit import BlockEdit, drop_inputs, freeze_carry, keep_results, rewrite
+from reducer.ir.edit import BlockEdit, freeze_carry, rewrite
 from reducer.ir.equations import Block, Grad, Program, Scan, While
 from reducer.ir.walk import Path, equations
+from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant
 from reducer.passes.base import Candidate, Edits
 
 
@@ -50,6 +51,14 @@ def simplify_gradient(program: Program) -> Iterator[Candidate[Program]]:
         choices.append(Grad(grad.argnums, with_value=False))
     for choice in choices:
         yield partial(with_gradient, program, choice)
+
+
+def slices_to_constants(program: Program) -> Iterator[Candidate[Program]]:
+    """One x of an outermost scan given as a constant."""
+    for i, eqn in enumerate(program.block.eqns):
+        if isinstance(eqn, Scan):
+            for k in range(len(eqn.xs)):
+                yield partial(slice_to_constant, program, i, k)
 
 
 def with_gradient(program: Program, gradient: Grad | None) -> Program:

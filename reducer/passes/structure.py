@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from reducer.ir.edit import BlockEdit, delete_all, isolate, isolate_block, main_fields, rewrite, unwrap
+from reducer.ir.edit import BlockEdit, delete_all, main_fields, rewrite, unwrap
 from reducer.ir.equations import Cond, Fill, Program
 from reducer.ir.walk import Path, children, equations
+from reducer.ir.whole import isolate, isolate_block
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.relevance import Relevance
 from reducer.passes.tools import changed

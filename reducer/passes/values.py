@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from reducer.ir.edit import BlockEdit, replace_value, rewrite, uses
-from reducer.ir.equations import Block, Fill, Program
-from reducer.ir.walk import Path, bindings, blocks, types_of
+from reducer.ir.edit import BlockEdit, replace_value, rewrite, uses, with_equation
+from reducer.ir.equations import Block, Fill, Lit, Program
+from reducer.ir.walk import Path, arg_type, args_of, bindings, blocks, types_of, with_args
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.tools import replaced
 
@@ -50,3 +50,18 @@ def reuse_values(program: Program) -> Iterator[Candidate[Program]]:
             for other in order[: order.index(var)]:
                 if types[other] == types[var]:
                     yield partial(replaced, program, place.path, var, other)
+
+
+def fill_arguments(program: Program) -> Iterator[Candidate[Program]]:
+    """One scalar argument replaced by an earlier value of its type, the earliest first."""
+    for place in blocks(program):
+        types = types_of(place.block)
+        bound = [var.id for var in place.block.params]
+        for i, eqn in enumerate(place.block.eqns):
+            args = args_of(eqn)
+            for k, arg in enumerate(args):
+                for other in bound if isinstance(arg, Lit) else ():
+                    if types[other] == arg_type(arg, types):
+                        new = with_args(eqn, (*args[:k], other, *args[k + 1 :]))
+                        yield partial(with_equation, program, place.path, i, new)
+            bound += [var.id for var in eqn.outs]

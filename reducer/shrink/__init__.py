@@ -17,7 +17,7 @@ from reducer.shrink.model import (
     Tier,
     Tried,
 )
-from reducer.shrink.programs import program_tier
+from reducer.shrink.programs import program_tier, shrink_program
 
 __all__ = [
     "Accepted",
@@ -35,4 +35,5 @@ __all__ = [
     "Tried",
     "program_tier",
     "shrink",
+    "shrink_program",
 ]

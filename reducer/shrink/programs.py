@@ -1,8 +1,9 @@
-"""Programs of the IR as candidates."""
+"""Programs of the IR as candidates, and the ordinary way to shrink one."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Final, Literal
 
 from reducer.ir.canonical import canonical
 from reducer.ir.check import check
@@ -11,7 +12,21 @@ from reducer.ir.equations import Program
 from reducer.ir.normal import normalise
 from reducer.ir.order import order_key, size
 from reducer.ir.text import to_text
-from reducer.shrink.model import Tier
+from reducer.neighbourhood import steps
+from reducer.oracle.base import Oracle
+from reducer.oracle.outcome import Result
+from reducer.passes import PASSES, Candidate, Pass
+from reducer.shrink.driver import shrink
+from reducer.shrink.model import Event, Shrunk, Tier
+
+
+def _sweep(program: Program) -> Iterator[Candidate[Program]]:
+    for _, _, build in steps(program):
+        yield build
+
+
+#: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out.
+SWEEP: Final[Pass[Program]] = Pass("sweep", "try every single step of the neighbourhood", _sweep, 1, "square")
 
 
 def program_tier(name: Literal["program", "placement"] = "program") -> Tier[Program]:
@@ -24,4 +39,32 @@ def program_tier(name: Literal["program", "placement"] = "program") -> Tier[Prog
         order_key=order_key,
         size=size,
         text=to_text,
+    )
+
+
+def shrink_program(
+    program: Program,
+    oracle: Oracle[Program],
+    wanted: Callable[[Result], bool],
+    *,
+    level: Literal["program", "placement"] = "program",
+    budget: int | None = None,
+    label: Callable[[Result], str | None] | None = None,
+    events: Callable[[Event[Program]], None] | None = None,
+) -> Shrunk[Program]:
+    """`shrink` with all passes for programs and the final sweep of the neighbourhood: the result is 1-minimal.
+
+    Raises:
+        StartError: the program does not fail as wanted.
+        WorkerError, TargetError: the oracle cannot answer any more.
+    """
+    return shrink(
+        program,
+        oracle,
+        wanted,
+        tier=program_tier(level),
+        passes=(*(one for one in PASSES if level in one.tiers), SWEEP),
+        budget=budget,
+        label=label,
+        events=events,
     )

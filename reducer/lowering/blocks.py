@@ -17,8 +17,9 @@ from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, args_of, path_text
 from reducer.lowering import names, regions, texts
 from reducer.lowering.names import Scope
-from reducer.lowering.table import Operand, Use, expression
+from reducer.lowering.table import expression
 from reducer.lowering.texts import Expr, call
+from reducer.lowering.writers import Operand, Use
 
 #: Longest expression that still takes in the values it uses.
 _INLINE = 64
@@ -224,7 +225,7 @@ class Writer:
         """Give a parameter a name."""
         self._values[var.id] = Expr(name)
 
-    def bind_result(self, eqn: Equation, var: Var, result: Expr) -> None:
+    def bind_result(self, var: Var, result: Expr) -> None:
         """Make a value of an inlined block the value of one result of its equation."""
         self._types[var.id] = var.type
         if result.text.isidentifier():

@@ -17,15 +17,43 @@ from reducer.lowering.texts import identifier
 
 #: Names the text itself uses; no variable may hide them.
 RESERVED: Final = frozenset(
-    "jax jnp np lax checkpoint_name set_xla_metadata Mesh NamedSharding P SingleDeviceSharding "
-    "program loss fn lower device host mesh devices check tuple str set range len print True False None".split()
+    (
+        "jax",
+        "jnp",
+        "np",
+        "lax",
+        "checkpoint_name",
+        "set_xla_metadata",
+        "Mesh",
+        "NamedSharding",
+        "P",
+        "SingleDeviceSharding",
+        "program",
+        "loss",
+        "fn",
+        "lower",
+        "device",
+        "host",
+        "mesh",
+        "devices",
+        "check",
+        "tuple",
+        "str",
+        "set",
+        "range",
+        "len",
+        "print",
+        "True",
+        "False",
+        "None",
+    )
 )
 
 _POOLS: Final = {
-    "f": "y z u v a b d e g".split(),
-    "c": "y z u v a b d e g".split(),
-    "i": "i j k n m".split(),
-    "b": "p q".split(),
+    "f": ["y", "z", "u", "v", "a", "b", "d", "e", "g"],
+    "c": ["y", "z", "u", "v", "a", "b", "d", "e", "g"],
+    "i": ["i", "j", "k", "n", "m"],
+    "b": ["p", "q"],
     "k": ["key"],
 }
 

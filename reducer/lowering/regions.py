@@ -142,7 +142,7 @@ def _scan(w: Writer, eqn: Scan) -> None:
         inner = _nested(w, eqn, block, "body", _closed(params, consts))
     else:
         # The checkpoint may take the body's parameters in another order.
-        place = {arg: var for arg, var in zip(checkpoint.args, checkpoint.body.params, strict=False)}
+        place = dict(zip(checkpoint.args, checkpoint.body.params, strict=True))
         params, block = tuple(place[var.id] for var in eqn.body.params), checkpoint.body
         inner = _nested(w, eqn, block, "body", _closed(params, consts))
         inner.path = (*inner.path, (0, "body"))
@@ -236,13 +236,12 @@ def _differentiated(w: Writer, eqn: Checkpoint) -> None:
     results = inner.write()
     w.lines += inner.lines
     for var, result in zip(eqn.outs, results, strict=True):
-        w.bind_result(eqn, var, result)
+        w.bind_result(var, result)
 
 
 def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
     hints = [w.copy_hint(arg) for arg in eqn.args]
-    w.lines.append("@jax.custom_vjp")
-    name = _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
+    name = _decorated(w, eqn, "@jax.custom_vjp")
 
     fwd = _nested(w, eqn, eqn.fwd, "fwd", {})
     params = _params(fwd, eqn.fwd.params, hints)
@@ -252,14 +251,18 @@ def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
     _define(w, forward, params, (), fwd, f"{pack(results[:k])}, {pack(results[k:])}")
 
     bwd = _nested(w, eqn, eqn.bwd, "bwd", {})
+    bwd.ambient = {}  # traced while differentiating, where no metadata is in force
     head: list[str] = []
     residuals = _packed(bwd, eqn.bwd.params[: eqn.n_residuals], "residuals", [], head)
-    cotangents = _packed(bwd, eqn.bwd.params[eqn.n_residuals :], "cotangents", ["g"], head)
-    grads = _texts(bwd.write())
-    # An integer argument has no cotangent of its own dtype; None stands for it.
-    shown = [g if w.type(arg).inexact else "None" for g, arg in zip(grads, eqn.args, strict=True)]
+    given = iter(_params(bwd, eqn.bwd.params[eqn.n_residuals :], ["g"]))
+    cotangents = [next(given, "_") if var.type.inexact else "_" for var in eqn.outs]
+    whole = cotangents[0] if len(cotangents) == 1 else bwd.scope.new("cotangents")
+    head += [f"{', '.join(cotangents)} = {whole}"] if len(cotangents) > 1 else []
+    grads = iter(_texts(bwd.write()))
+    # Only inexact arguments have cotangents; None stands for the others.
+    shown = [next(grads, "None") if w.type(arg).inexact else "None" for arg in eqn.args]
     backward = w.scope.new(f"{name}_bwd")
-    signature = [residuals, cotangents if (residuals, cotangents) != ("_", "_") else "__"]
+    signature = [residuals, whole if (residuals, whole) != ("_", "_") else "__"]
     _define(w, backward, signature, head, bwd, f"({', '.join(shown)},)" if shown else "()")
 
     w.lines.append(f"{name}.defvjp({forward}, {backward})")
@@ -267,20 +270,34 @@ def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
 
 
 def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
-    w.lines.append("@jax.custom_jvp")
-    name = _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
+    name = _decorated(w, eqn, "@jax.custom_jvp")
     jvp = _nested(w, eqn, eqn.jvp, "jvp", {})
     n = len(eqn.args)
     primals, tangents = jvp.scope.new("primals"), jvp.scope.new("tangents")
     own = _params(jvp, eqn.jvp.params[:n], [w.copy_hint(arg) for arg in eqn.args])
-    dotted = _params(jvp, eqn.jvp.params[n:], [f"d{name_}" for name_ in own])
+    inexact = [text for text, arg in zip(own, eqn.args, strict=True) if w.type(arg).inexact]
+    given = iter(_params(jvp, eqn.jvp.params[n:], [f"d{text}" for text in inexact]))
+    dotted = [next(given, "_") if w.type(arg).inexact else "_" for arg in eqn.args]
     head = [f"{', '.join(own)}, = {primals}", f"{', '.join(dotted)}, = {tangents}"] if n else []
     results = _texts(jvp.write())
-    k = len(results) // 2
+    k = len(eqn.outs)
+    tangents_out = iter(results[k:])
+    # Results without a tangent of their own dtype have one of float0.
+    shown = [
+        next(tangents_out, "None") if var.type.inexact else f"np.zeros({var.type.shape!r}, jax.dtypes.float0)"
+        for var in eqn.outs
+    ]
     rule = w.scope.new(f"{name}_jvp")
     w.lines.append(f"@{name}.defjvp")
-    _define(w, rule, [primals, tangents], head, jvp, f"{pack(results[:k])}, {pack(results[k:])}")
+    _define(w, rule, [primals, tangents], head, jvp, f"{pack(results[:k])}, {pack(shown)}")
     _use(w, eqn, name, eqn.args)
+
+
+def _decorated(w: Writer, eqn: CustomVjp | CustomJvp, decorator: str) -> str:
+    """Define the primal function under a decorator."""
+    w.flush()
+    w.lines.append(decorator)
+    return _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
 
 
 def _shard_map(w: Writer, eqn: ShardMap) -> None:

@@ -45,10 +45,11 @@ from reducer.ir.walk import args_of, children
 
 #: Role and number within its role, of one port of an equation.
 Port = tuple[str, int]
-#: More rounds than any real program needs; each distinguishes neighbourhoods one step wider.
+#: More rounds than a reduced program needs; each distinguishes neighbourhoods one step wider.
 _ROUNDS: Final = 64
-#: Ties broken one by one; a program with more keeps some of the order it came in.
-_TIES: Final = 64
+#: Visits of nodes after which ties are no longer broken: a few seconds. A program of thousands of equations that are
+#: much alike keeps some of the order it came in; a reduced one never gets here.
+_VISITS: Final = 300_000
 
 
 class Scope:
@@ -191,12 +192,16 @@ class Colours(Graph):
         super().__init__(program)
         kinds = {label: i for i, label in enumerate(sorted({label for out in self.edges for label, _ in out}))}
         self._neighbours = [[(kinds[label], n) for label, n in out] for out in self.edges]
+        self._visits = 0
         self.colour = self._refined(_ranks(self.labels))
         self._break_ties()
 
     def _refined(self, colour: list[int]) -> list[int]:
+        if not colour:
+            return colour
         classes = len(set(colour))
-        for _ in range(_ROUNDS):
+        for _ in range(max(8, min(_ROUNDS, _VISITS // len(colour)))):
+            self._visits += len(colour)
             around = (tuple(sorted((k, colour[n]) for k, n in out)) for out in self._neighbours)
             colour = _ranks(list(zip(colour, around, strict=True)))
             if len(set(colour)) == classes:
@@ -211,7 +216,7 @@ class Colours(Graph):
         one has to come first everywhere.
         """
         movable = sorted([*self.inputs, *self.results, *self.ports])
-        for _ in range(_TIES):
+        while self._visits < _VISITS:
             like: dict[int, list[int]] = {}
             for node in movable:
                 like.setdefault(self.colour[node], []).append(node)

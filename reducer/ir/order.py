@@ -27,9 +27,10 @@ What comes earlier outweighs everything after it, so each component is paid for 
 17  dimensions     the sum of all dimensions plus one each: an axis dropped
 18  dtypes         float32 costs nothing, bfloat16 little, the rest more
 19  memory         values in host memory
-20  attributes     of operations
-21  scalars        other than 0, then 1 and others by their length: simpler scalars
-22  length of the canonical bytes (a shorter or lower number, name or constant), then 23 the bytes themselves
+20  operations     `sin` costs nothing, `add` little, `mul` more, all others most
+21  attributes     of operations
+22  scalars        0 costs nothing, 1 little, the others by their length
+23  length         of the canonical bytes (a shorter or lower number, name or constant), then 24 the bytes themselves
 ==  =============  ===================================================================================================
 
 Lengths come before elements because both fall together when a loop is shortened; dtypes after elements because a
@@ -69,6 +70,11 @@ from reducer.ir.walk import args_of, children
 #: Cost of a dtype; one that is not listed costs `_OTHER`.
 _DTYPES: Final = {"float32": 0, "int32": 1, "bool": 1, "bfloat16": 2, "float16": 3, "uint32": 3}
 _OTHER: Final = 4
+#: Cost of an operation: a short nonlinear function, then the two ways to combine values, then everything else.
+_OPERATIONS: Final = {"sin": 0, "add": 1, "mul": 2}
+_OTHER_OPERATION: Final = 3
+_ZEROS: Final = frozenset({"0.0", "0", "False", "0j"})
+_ONES: Final = frozenset({"1.0", "1", "True", "1j"})
 
 OrderKey = tuple[int | bytes, ...]
 
@@ -123,6 +129,7 @@ def order_key(program: Program) -> OrderKey:
         t.dimensions,
         t.dtypes,
         t.memory,
+        t.operations,
         t.attributes,
         t.scalars,
         len(data),
@@ -160,13 +167,13 @@ class _Tally:
 
     __slots__ = (
         "attributes", "depth", "dimensions", "dtypes", "elements", "entries", "fills", "flags", "memory", "metadata",
-        "names", "policies", "ports", "scalars", "size", "slices", "specs", "trips",
+        "names", "operations", "policies", "ports", "scalars", "size", "slices", "specs", "trips",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.size = self.depth = self.ports = self.fills = self.slices = self.policies = self.flags = 0
         self.metadata = self.specs = self.entries = self.trips = self.elements = self.dimensions = 0
-        self.dtypes = self.memory = self.attributes = self.scalars = 0
+        self.dtypes = self.memory = self.operations = self.attributes = self.scalars = 0
         self.names: set[str] = set()
 
     def block(self, block: Block, depth: int) -> None:
@@ -184,7 +191,8 @@ class _Tally:
             self.depth += depth
             self.literals(args_of(eqn))
             match eqn:
-                case Op(attributes=attributes):
+                case Op(primitive=primitive, attributes=attributes):
+                    self.operations += _OPERATIONS.get(primitive, _OTHER_OPERATION)
                     self.attributes += len(attributes)
                     continue
                 case Name(name=name):
@@ -230,7 +238,7 @@ class _Tally:
 
 
 def _scalar(text: str) -> int:
-    return 0 if text in ("0.0", "0", "False") else 1 if text in ("1.0", "1", "True") else 1 + len(text)
+    return 0 if text in _ZEROS else 1 if text in _ONES else 1 + len(text)
 
 
 __all__ = ["OrderKey", "order_key", "policy_cost", "size"]

@@ -12,7 +12,7 @@ each block. Ports of one role are not ordered; arguments of operations and of cu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,10 +45,8 @@ from reducer.ir.walk import args_of, children
 
 #: Role and number within its role, of one port of an equation.
 Port = tuple[str, int]
-#: More rounds than a reduced program needs; each distinguishes neighbourhoods one step wider.
-_ROUNDS: Final = 64
-#: Visits of nodes after which ties are no longer broken: a few seconds. A program of thousands of equations that are
-#: much alike keeps some of the order it came in; a reduced one never gets here.
+#: Visits of nodes after which the rest is left as it is: about a second. A program of thousands of equations that are
+#: much alike then keeps some of the order it came in; a reduced one never gets here.
 _VISITS: Final = 300_000
 
 
@@ -186,28 +184,56 @@ class Graph:
 
 
 class Colours(Graph):
-    """The coloured graph of a program. `colour[n]` belongs to node n; `top` is the scope of the outermost block."""
+    """The coloured graph of a program. `colour[n]` belongs to node n; `top` is the scope of the outermost block.
+
+    A colour is the number of nodes of smaller colours, so splitting one class leaves the colours of all others, and
+    only classes next to a changed node need another look.
+    """
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         kinds = {label: i for i, label in enumerate(sorted({label for out in self.edges for label, _ in out}))}
         self._neighbours = [[(kinds[label], n) for label, n in out] for out in self.edges]
+        self.colour = [0] * len(self.labels)
+        self._classes = {0: list(range(len(self.labels)))}
         self._visits = 0
-        self.colour = self._refined(_ranks(self.labels))
+        self._split(0, self.labels)
+        self._refine(range(len(self.labels)))
         self._break_ties()
 
-    def _refined(self, colour: list[int]) -> list[int]:
-        if not colour:
-            return colour
-        classes = len(set(colour))
-        for _ in range(max(8, min(_ROUNDS, _VISITS // len(colour)))):
-            self._visits += len(colour)
-            around = (tuple(sorted((k, colour[n]) for k, n in out)) for out in self._neighbours)
-            colour = _ranks(list(zip(colour, around, strict=True)))
-            if len(set(colour)) == classes:
-                break
-            classes = len(set(colour))
-        return colour
+    def _split(self, colour: int, signatures: Sequence[Any]) -> list[int]:
+        """Split one class by the signatures of its nodes, in that order; returns nodes whose colour changed."""
+        nodes = self._classes[colour]
+        groups: dict[Any, list[int]] = {}
+        for node, signature in zip(nodes, signatures, strict=True):
+            groups.setdefault(signature, []).append(node)
+        if len(groups) <= 1:
+            return []
+        changed = []
+        for signature in sorted(groups):
+            group = groups[signature]
+            self._classes[colour] = group
+            if self.colour[group[0]] != colour:
+                changed += group
+                for node in group:
+                    self.colour[node] = colour
+            colour += len(group)
+        return changed
+
+    def _refine(self, changed: Iterable[int]) -> None:
+        """Split classes next to changed nodes until nothing changes. All of one round see the same colours."""
+        while changed and self._visits < _VISITS:
+            touched = {self.colour[n] for node in changed for _, n in self._neighbours[node]}
+            splits = []
+            for colour in touched:
+                nodes = self._classes[colour]
+                if len(nodes) > 1:
+                    self._visits += len(nodes)
+                    splits.append((colour, [self._around(node) for node in nodes]))
+            changed = [node for colour, signatures in splits for node in self._split(colour, signatures)]
+
+    def _around(self, node: int) -> tuple[tuple[int, int], ...]:
+        return tuple(sorted([(kind, self.colour[n]) for kind, n in self._neighbours[node]]))
 
     def _break_ties(self) -> None:
         """Set one of each class of like ports apart, so that ports tied to it elsewhere follow it.
@@ -215,21 +241,17 @@ class Colours(Graph):
         Like ports are nearly always interchangeable, and then it does not matter which one comes first; but the same
         one has to come first everywhere.
         """
-        movable = sorted([*self.inputs, *self.results, *self.ports])
+        pending = sorted([*self.inputs, *self.results, *self.ports])
         while self._visits < _VISITS:
-            like: dict[int, list[int]] = {}
-            for node in movable:
-                like.setdefault(self.colour[node], []).append(node)
-            tied = [c for c, nodes in like.items() if len(nodes) > 1]
-            if not tied:
+            pending = [node for node in pending if len(self._classes[self.colour[node]]) > 1]
+            if not pending:
                 break
-            chosen = like[min(tied)][0]
-            self.colour = self._refined(_ranks([(c, n != chosen) for n, c in enumerate(self.colour)]))
-
-
-def _ranks(values: list[Any]) -> list[int]:
-    rank = {value: i for i, value in enumerate(sorted(set(values)))}
-    return [rank[value] for value in values]
+            colour = min(self.colour[node] for node in pending)
+            nodes = self._classes[colour]
+            chosen = next(node for node in pending if self.colour[node] == colour)
+            self._visits += len(nodes)
+            self._split(colour, [node != chosen for node in nodes])
+            self._refine([chosen])
 
 
 def policy_names(policy: Policy | None, prefix: str = "") -> Iterable[tuple[str, str]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Name, Op, ShardingConstraint, Transfer, Var
+from reducer.ir.equations import Arg, Block, Cond, Equation, Fill, Lit, Name, Op, ShardingConstraint, Transfer, Var
 from reducer.ir.policies import Policy
 from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, args_of, path_text
@@ -67,6 +67,8 @@ class Writer:
         self._pending: dict[int, tuple[Equation, Expr]] = {}
         #: Constant arrays not written yet: they may be written anywhere.
         self._fills: dict[int, tuple[Fill, Expr]] = {}
+        #: Indices of branches that are nothing but a predicate as an integer -> the predicate.
+        self.predicates = _predicates(block, self._types, self._uses)
         self.index = 0
 
     @property
@@ -150,6 +152,8 @@ class Writer:
     # -- equations ------------------------------------------------------------------------------------------------
 
     def _equation(self, eqn: Equation) -> None:
+        if eqn.outs and eqn.outs[0].id in self.predicates:
+            return
         simple = self._simple(eqn)
         if simple is None:
             regions.write(self, eqn)
@@ -276,3 +280,19 @@ class Writer:
         """Metadata in force inside an equation."""
         merged = {**self.ambient, **self.metadata(eqn)}
         return {k: v for k, v in merged.items() if v is not None}
+
+
+def _predicates(block: Block, types: Mapping[int, Type], uses: Mapping[int, int]) -> dict[int, int]:
+    known = dict(types)
+    converted: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for eqn in block.eqns:
+        match eqn:
+            case Op(primitive="convert_element_type", args=(int(arg),), outs=(out,)):
+                to_index = known.get(arg) == Type("bool") and out.type == Type("int32")
+                if to_index and uses[out.id] == 1 and not eqn.metadata:
+                    converted[out.id] = arg
+            case Cond(index=int(index), branches=(_, _)) if index in converted and index not in eqn.args:
+                found[index] = converted[index]
+        known |= {var.id: var.type for var in eqn.outs}
+    return found

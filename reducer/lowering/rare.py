@@ -59,6 +59,53 @@ def _fft(use: Use) -> Expr:
     return call("lax.fft", x.typed, attribute(use.need("fft_type")), attribute(tuple(use.need("fft_lengths"))))
 
 
+@register("stack")
+def _stack(use: Use) -> Expr:
+    return call("jnp.stack", f"[{', '.join(a.typed for a in use.args)}]", attribute(use.attributes.get("axis", 0)))
+
+
+@register("unstack")
+def _unstack(use: Use) -> Expr:
+    (x,) = arguments(use, 1)
+    return call("jnp.unstack", x.typed, axis=attribute(use.attributes.get("axis", 0)))
+
+
+@register("ragged_dot_general")
+def _ragged_dot(use: Use) -> Expr:
+    operands = [a.typed for a in arguments(use, 3)]
+    dims, ragged, groups = use.need("ragged_dot_dimension_numbers")
+    numbers = f"lax.RaggedDotDimensionNumbers({attribute(dims)}, {attribute(ragged)}, {attribute(groups)})"
+    kind, precision = texts.dtype(use.out.dtype), use.attr("precision")
+    return call("lax.ragged_dot_general", *operands, numbers, precision=precision, preferred_element_type=kind)
+
+
+@register("approx_top_k")
+def _approx_top_k(use: Use) -> Expr:
+    (x,) = arguments(use, 1)
+    axis = use.need("reduction_dimension")
+    recall = texts.number(str(use.need("recall_target")), "float32").text
+    name = "lax.approx_max_k" if use.need("is_max_k") else "lax.approx_min_k"
+    k = attribute(use.out.shape[axis])
+    return call(name, x.typed, k, reduction_dimension=attribute(axis), recall_target=recall)
+
+
+WRITERS["lu"] = function("lax.linalg.lu", 1)
+
+
+@register("qr")
+def _qr(use: Use) -> Expr:
+    (x,) = arguments(use, 1)
+    return call("lax.linalg.qr", x.typed, full_matrices=attribute(use.attributes.get("full_matrices", True)))
+
+
+@register("eigh")
+def _eigh(use: Use) -> Expr:
+    (x,) = arguments(use, 1)
+    names = ("lower", "sort_eigenvalues")
+    keywords = {name: attribute(use.attributes.get(name, True)) for name in names}
+    return call("lax.linalg.eigh", x.typed, symmetrize_input="False", **keywords)
+
+
 #: The reduction whose windowed form each primitive is, and where it starts.
 _WINDOWED: Final = {"reduce_window_sum": "lax.add", "reduce_window_max": "lax.max", "reduce_window_min": "lax.min"}
 

@@ -217,9 +217,13 @@ def _cond(w: Writer, eqn: Cond) -> None:
     functions = [
         _function(w, eqn, block, f"branches[{i}]", f"branch_{i}", eqn.args) for i, block in enumerate(eqn.branches)
     ]
-    index, *args = w.take((eqn.index, *eqn.args))
+    predicate = w.predicates.get(eqn.index) if isinstance(eqn.index, int) else None
+    index, *args = w.take((eqn.index if predicate is None else predicate, *eqn.args))
     w.flush()
-    call = texts.call("lax.switch", index, f"[{', '.join(functions)}]", *args)
+    if predicate is None:
+        call = texts.call("lax.switch", index, f"[{', '.join(functions)}]", *args)
+    else:
+        call = texts.call("lax.cond", index, *reversed(functions), *args)
     w.statement(eqn, f"{', '.join(w.targets(eqn.outs)) or '_'} = ", call.text)
 
 

@@ -68,8 +68,13 @@ def case(
     return Case(primitive, args, tuple(to.split()), attrs, numbers, traced)
 
 
-X, B, I, P = "f32[2,3]", "bf16[2,3]", "i32[2,3]", "bool[2,3]"
-SIGMOID = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+X, B, N, P = "f32[2,3]", "bf16[2,3]", "i32[2,3]", "bool[2,3]"
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
 GATHER = GatherDims(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
 SCATTER = ScatterDims(update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
 DIMS = (((1,), (0,)), ((), ()))
@@ -77,18 +82,35 @@ WINDOW = {"window_dimensions": (2, 1), "window_strides": (1, 1), "padding": ((0,
 
 
 def elementwise() -> Iterator[Case]:
-    unary = {name: getattr(np, name) for name in (
-        "tanh", "sin", "cos", "tan", "exp", "exp2", "log", "log1p", "expm1", "sqrt", "cbrt", "floor", "ceil", "sinh", "cosh",
-    )}  # fmt: skip
+    unary = {
+        name: getattr(np, name)
+        for name in (
+            "tanh",
+            "sin",
+            "cos",
+            "tan",
+            "exp",
+            "exp2",
+            "log",
+            "log1p",
+            "expm1",
+            "sqrt",
+            "cbrt",
+            "floor",
+            "ceil",
+            "sinh",
+            "cosh",
+        )
+    }
     unary |= {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "atanh": np.arctanh}
-    unary |= {"logistic": SIGMOID, "rsqrt": lambda x: 1 / np.sqrt(x), "acosh": None}
+    unary |= {"logistic": sigmoid, "rsqrt": lambda x: 1 / np.sqrt(x), "acosh": None}
     unary |= dict.fromkeys(("erf", "erf_inv", "erfc", "lgamma", "digamma", "bessel_i0e", "bessel_i1e"))
     for name, numbers in unary.items():
         yield case(name, X, to=X, numbers=numbers)
         yield case(name, B, to=B)
     for name in ("neg", "sign", "abs", "square"):
         yield case(name, X, numbers={"neg": np.negative}.get(name, getattr(np, name, None)))
-        yield case(name, I)
+        yield case(name, N)
     yield case("integer_pow", X, y=3, numbers=lambda x: x**3)
     yield case("integer_pow", X, y=2, numbers=lambda x: x * x)
     yield case("round", X, rounding_method=Enum("RoundingMethod.TO_NEAREST_EVEN"), numbers=np.round)
@@ -99,9 +121,9 @@ def elementwise() -> Iterator[Case]:
     yield case("one_minus_square", X, to=X, numbers=lambda x: (1 - x) * (1 + x), traced=None)
     yield case("is_finite", X, numbers=np.isfinite)
     yield case("not", P, numbers=np.logical_not)
-    yield case("not", I, numbers=np.invert)
-    yield case("population_count", I)
-    yield case("clz", I)
+    yield case("not", N, numbers=np.invert)
+    yield case("population_count", N)
+    yield case("clz", N)
     for name in ("real", "imag"):
         yield case(name, "c64[3]", to="f32[3]", numbers=getattr(np, name))
     yield case("conj", "c64[3]", to="c64[3]", numbers=np.conj)
@@ -122,17 +144,17 @@ def elementwise() -> Iterator[Case]:
         yield case(name, lit(-2.5), X, numbers=lambda x, f=numbers: f(np.float32(-2.5), x))
         yield case(name, lit(2.0), lit(3.0), numbers=lambda f=numbers: f(np.float32(2), np.float32(3)), traced=None)
         yield case(name, B, lit(0.1, "bfloat16"))
-        yield case(name, I, I, numbers=numbers if name != "div" else None)
-        yield case(name, I, lit(7, "int32"))
+        yield case(name, N, N, numbers=numbers if name != "div" else None)
+        yield case(name, N, lit(7, "int32"))
         yield case(name, "i8[4]", lit(-7, "int8"))
         yield case(name, "u32[4]", lit(4294967295, "uint32"))
-    yield case("div", I, lit(2, "int32"), numbers=lambda x: x // 2)
+    yield case("div", N, lit(2, "int32"), numbers=lambda x: x // 2)
     yield case("add_any", X, X, numbers=np.add, traced="add")
     yield case("rem", X, X, numbers=np.fmod)
-    yield case("rem", I, lit(3, "int32"), numbers=lambda x: np.fmod(x, 3))
+    yield case("rem", N, lit(3, "int32"), numbers=lambda x: np.fmod(x, 3))
     yield case("pow", X, X, numbers=np.power)
     yield case("pow", X, lit(2.0), numbers=lambda x: x**2)
-    yield case("pow", X, I, numbers=np.power)
+    yield case("pow", X, N, numbers=np.power)
     yield case("atan2", X, X, numbers=np.arctan2)
     yield case("nextafter", X, X, numbers=np.nextafter)
     for name in ("igamma", "igammac", "zeta", "polygamma", "igamma_grad_a"):
@@ -140,12 +162,12 @@ def elementwise() -> Iterator[Case]:
     yield case("regularized_incomplete_beta", X, X, X, to=X)
     for name in ("and", "or", "xor"):
         numbers = getattr(np, f"bitwise_{name}")
-        yield case(name, I, I, numbers=numbers)
+        yield case(name, N, N, numbers=numbers)
         yield case(name, P, P, numbers=numbers)
         yield case(name, P, lit(True, "bool"), numbers=lambda x, f=numbers: f(x, True))
         yield case(name, "u8[4]", lit(255, "uint8"), numbers=lambda x, f=numbers: f(x, np.uint8(255)))
     for name in ("shift_left", "shift_right_logical", "shift_right_arithmetic"):
-        yield case(name, I, I)
+        yield case(name, N, N)
         yield case(name, "u32[4]", lit(3, "uint32"))
     for name, ufunc in {
         "eq": "equal",
@@ -166,14 +188,14 @@ def elementwise() -> Iterator[Case]:
     yield case("select_n", P, X, X, numbers=lambda p, x, y: np.where(p, y, x))
     yield case("select_n", "bool[]", X, X, numbers=lambda p, x, y: y if p else x)
     yield case("select_n", "bool[]", "f32[]", lit(0.0))
-    yield case("select_n", I.replace("i32", "i32"), X, X, X)
+    yield case("select_n", N, X, X, X)
     yield case("clamp", lit(0.0), X, lit(1.0), numbers=lambda x: np.clip(x, 0, 1))
     yield case("clamp", X, X, X)
     for to in ("bf16[2,3]", "i32[2,3]", "bool[2,3]", "f8_e5m2[2,3]", "c64[2,3]"):
         yield case("convert_element_type", X, to=to)
-    yield case("convert_element_type", I, to="f32[2,3]", numbers=lambda x: x.astype(np.float32))
+    yield case("convert_element_type", N, to="f32[2,3]", numbers=lambda x: x.astype(np.float32))
     yield case("convert_element_type", "c64[2,3]", to=X, traced=None, numbers=np.real)
-    yield case("bitcast_convert_type", X, to=I, numbers=lambda x: x.view(np.int32))
+    yield case("bitcast_convert_type", X, to=N, numbers=lambda x: x.view(np.int32))
 
 
 def arrays() -> Iterator[Case]:
@@ -207,8 +229,8 @@ def arrays() -> Iterator[Case]:
     yield case("reduce_and", P, axes=(0,), numbers=lambda x: x.all(0))
     yield case("reduce_or", P, axes=(0,), numbers=lambda x: x.any(0))
     yield case("reduce_xor", P, axes=(0,), numbers=lambda x: np.logical_xor.reduce(x, 0))
-    for name in ("argmax", "argmin"):
-        yield case(name, X, to="i32[2]", axes=(1,), numbers=lambda x, f=getattr(np, name): f(x, 1))
+    for name, numbers in (("argmax", np.argmax), ("argmin", np.argmin)):
+        yield case(name, X, to="i32[2]", axes=(1,), numbers=lambda x, f=numbers: f(x, 1))
     yield case("cumsum", X, axis=1, numbers=lambda x: np.cumsum(x, 1))
     yield case("cumprod", X, axis=0, reverse=True, numbers=lambda x: np.cumprod(x[::-1], 0)[::-1])
     for name in ("cummax", "cummin", "cumlogsumexp"):
@@ -264,7 +286,7 @@ def arrays() -> Iterator[Case]:
         numbers=lambda x, v: np.pad(x, ((1, 0), (0, 0)), constant_values=v),
     )
     yield case("sort", X, dimension=1, is_stable=True, num_keys=1, numbers=lambda x: np.sort(x, 1))
-    yield case("sort", X, I, dimension=0, is_stable=False, num_keys=1)
+    yield case("sort", X, N, dimension=0, is_stable=False, num_keys=1)
     yield case(
         "top_k",
         X,
@@ -273,12 +295,22 @@ def arrays() -> Iterator[Case]:
     )
     yield case("top_k", X, to="f32[2,1] i32[2,1]", axis=1, is_stable=True)
     yield case("optimization_barrier", X, numbers=np.copy)
-    yield case("optimization_barrier", X, I)
+    yield case("optimization_barrier", X, N)
     yield case(
         "gather", "f32[4,5]", "i32[3,1]", to="f32[3,5]", dimension_numbers=GATHER, mode=Enum("GatherScatterMode.CLIP")
     )
-    yield case("gather", "f32[4,5]", "i32[3,1]", to="f32[3,5]", dimension_numbers=GATHER, slice_sizes=(1, 5), fill_value="nan",
-               indices_are_sorted=True, unique_indices=False, mode=Enum("GatherScatterMode.FILL_OR_DROP"))  # fmt: skip
+    yield case(
+        "gather",
+        "f32[4,5]",
+        "i32[3,1]",
+        to="f32[3,5]",
+        dimension_numbers=GATHER,
+        slice_sizes=(1, 5),
+        fill_value="nan",
+        indices_are_sorted=True,
+        unique_indices=False,
+        mode=Enum("GatherScatterMode.FILL_OR_DROP"),
+    )
     for name in ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"):
         yield case(
             name,
@@ -289,23 +321,33 @@ def arrays() -> Iterator[Case]:
             dimension_numbers=SCATTER,
             mode=Enum("GatherScatterMode.CLIP"),
         )
-    yield case("conv_general_dilated", "f32[1,2,8,8]", "f32[4,2,3,3]", to="f32[1,4,8,8]", dimension_numbers=ConvDims((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3)),
-               window_strides=(1, 1), padding=((1, 1), (1, 1)), lhs_dilation=(1, 1), rhs_dilation=(1, 1), feature_group_count=1,
-               batch_group_count=1)  # fmt: skip
+    yield case(
+        "conv_general_dilated",
+        "f32[1,2,8,8]",
+        "f32[4,2,3,3]",
+        to="f32[1,4,8,8]",
+        dimension_numbers=ConvDims((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3)),
+        window_strides=(1, 1),
+        padding=((1, 1), (1, 1)),
+        lhs_dilation=(1, 1),
+        rhs_dilation=(1, 1),
+        feature_group_count=1,
+        batch_group_count=1,
+    )
     yield case("tile", X, to="f32[4,3]", numbers=lambda x: np.tile(x, (2, 1)), traced=None)
     yield case("empty", to=X)
     yield case("cholesky", "f32[2,2]", to="f32[2,2]", traced=None)
     yield case("triangular_solve", "f32[2,2]", "f32[2,3]", to="f32[2,3]", left_side=True, lower=True)
     yield case("fft", "c64[8]", to="c64[8]", fft_type=Enum("FftType.FFT"), fft_lengths=(8,))
-    for name in ("sum", "max", "min"):
+    for name, numbers in (("sum", np.sum), ("max", np.max), ("min", np.min)):
         yield case(
             f"reduce_window_{name}",
             X,
             to="f32[1,3]",
             **WINDOW,
-            numbers=lambda x, f=getattr(np, name): f(x, 0, keepdims=True),
+            numbers=lambda x, f=numbers: f(x, 0, keepdims=True),
         )
-    yield case("reduce_window_max", I, to="i32[1,3]", **WINDOW)
+    yield case("reduce_window_max", N, to="i32[1,3]", **WINDOW)
 
 
 def randoms() -> Iterator[Case]:
@@ -322,7 +364,20 @@ def randoms() -> Iterator[Case]:
 
 CASES = [*elementwise(), *arrays(), *randoms()]
 #: Those need a mesh around them; tests of shard_map write them.
-COLLECTIVES = {"psum", "psum2", "psum_invariant", "pmax", "pmin", "ppermute", "all_gather", "reduce_scatter", "all_to_all", "axis_index", "pvary", "pcast"}  # fmt: skip
+COLLECTIVES = {
+    "psum",
+    "psum2",
+    "psum_invariant",
+    "pmax",
+    "pmin",
+    "ppermute",
+    "all_gather",
+    "reduce_scatter",
+    "all_to_all",
+    "axis_index",
+    "pvary",
+    "pcast",
+}
 
 
 def values(program: Program) -> list[Any]:

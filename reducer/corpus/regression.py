@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reducer.corpus.case import Case, OutcomeRecord
-from reducer.corpus.verify import Verdict, describe, judge
+from reducer.corpus.verify import Verdict, describe, expected_text, judge
 
 if TYPE_CHECKING:
     import pytest
@@ -40,9 +40,8 @@ def hold(request: pytest.FixtureRequest, case: Case, seen: OutcomeRecord) -> Non
     verdict = judge(case, seen)
     if verdict is Verdict.NOT_JUDGED:
         pytest.skip(f"{case.slug}: {describe(seen)}")
-    record = case.outcome_on(*seen.where)
     if verdict is Verdict.CHANGED:
-        expected = describe(record) if record is not None else f"fails: {case.signature}"
+        expected = expected_text(case, seen)
         raise BehavesDifferently(
             f"{case.slug} on libtpu {seen.libtpu}:\n  expected {expected}\n  seen     {describe(seen)}\n{seen.message}"
         )

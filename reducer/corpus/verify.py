@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from reducer.corpus.case import Case, OutcomeRecord
+from reducer.corpus.case import Case, OutcomeRecord, release_order
 from reducer.corpus.store import Damaged
 from reducer.errors import InputError
 
@@ -70,24 +70,38 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def judge(case: Case, seen: OutcomeRecord) -> Verdict:
-    """Compare a rerun with the record for that libtpu file and topology; without one, with the case itself.
+    """Compare a rerun with what is expected on that libtpu file and topology (`expectation`).
 
-    On a release the case was never recorded on, the same family counts as the same failure, because releases reword
-    their messages; where there is a record, the signature must be equal.
+    Where exactly that file is on record, the signature must be equal. On a release without a record the same family
+    counts as the same failure, because releases reword their messages.
     """
     if seen.outcome == "incompatible":
         return Verdict.NOT_JUDGED
-    record = case.outcome_on(*seen.where)
-    if record is None or record.outcome == "incompatible":
-        if _compiles(seen):
-            return Verdict.FIXED
-        known = {case.signature, case.family, *(r.signature for r in case.outcomes), *(r.family for r in case.outcomes)}
-        again = {seen.signature, seen.family} & (known - {""})
-        return Verdict.AS_RECORDED if again else Verdict.CHANGED
-    if _compiles(record) or not _compiles(seen):
-        same = (record.signature, record.outcome) == (seen.signature, seen.outcome)
-        return Verdict.AS_RECORDED if same else Verdict.CHANGED
-    return Verdict.FIXED
+    record = expectation(case, seen)
+    should_compile = record is not None and _compiles(record)
+    if _compiles(seen):
+        return Verdict.AS_RECORDED if should_compile else Verdict.FIXED
+    if should_compile:
+        return Verdict.CHANGED
+    if record is not None and record.where == seen.where:
+        same = (record.outcome, record.signature) == (seen.outcome, seen.signature)
+    else:
+        known = {case.signature, case.family}.union(*((r.signature, r.family) for r in case.outcomes))
+        same = bool({seen.signature, seen.family} & (known - {""}))
+    return Verdict.AS_RECORDED if same else Verdict.CHANGED
+
+
+def expectation(case: Case, seen: OutcomeRecord) -> OutcomeRecord | None:
+    """The record a rerun is compared with: of that very libtpu file, else of the newest older release on record.
+
+    What was fixed in one release is expected to stay fixed in the next. None: nothing says more than the case itself.
+    """
+    here = [r for r in case.outcomes if r.topology == seen.topology and r.outcome != "incompatible"]
+    for record in here:
+        if record.sha256 == seen.sha256:
+            return record
+    older = [r for r in here if release_order(r.libtpu) <= release_order(seen.libtpu)]
+    return max(older, key=lambda r: release_order(r.libtpu), default=None)
 
 
 def verify(
@@ -110,9 +124,7 @@ def verify(
             seen = run(entry)
         except InputError as error:
             return Damaged(path=Path(entry.slug), reason=str(error))
-        record = entry.outcome_on(*seen.where)
-        expected = describe(record) if record is not None else f"fails: {entry.signature}"
-        return Check(entry, seen, judge(entry, seen), expected, describe(seen))
+        return Check(entry, seen, judge(entry, seen), expected_text(entry, seen), describe(seen))
 
     checks: list[Check] = []
     damaged: list[Damaged] = []
@@ -129,6 +141,15 @@ def verify(
         # After an error or Ctrl-C the cases not yet begun are not run.
         threads.shutdown(cancel_futures=True)
     return Verification(tuple(checks), tuple(damaged))
+
+
+def expected_text(case: Case, seen: OutcomeRecord) -> str:
+    """What was expected of a rerun, in a few words."""
+    record = expectation(case, seen)
+    if record is None:
+        return f"fails: {case.signature}"
+    release = "" if record.where == seen.where else f" (as on {record.libtpu})"
+    return describe(record) + release
 
 
 def describe(record: OutcomeRecord) -> str:

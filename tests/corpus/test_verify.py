@@ -10,7 +10,7 @@ import pytest
 
 from reducer.corpus import Case, Corpus, Damaged, OutcomeRecord
 from reducer.corpus.regression import hold
-from reducer.corpus.verify import Check, Verdict, judge, verify
+from reducer.corpus.verify import Check, Verdict, expectation, expected_text, judge, verify
 from reducer.errors import InputError, TargetError
 
 from .cases import FILES, record
@@ -43,6 +43,11 @@ FAILS = record(signature=SIGNATURE, family="bitcast")
         (FAILS, record("compiled", **ELSEWHERE), "fixed"),
         (FAILS, record("incompatible", **ELSEWHERE), "not-judged"),
         (record(signature="a", family="old"), record(signature="b", family="old", **ELSEWHERE), "as-recorded"),
+        # What was fixed in the newest older release on record stays fixed; an earlier failure does not excuse it.
+        (record("compiled"), record("compiled", **ELSEWHERE), "as-recorded"),
+        (record("compiled"), record(signature=SIGNATURE, family="bitcast", **ELSEWHERE), "changed"),
+        (record("compiled"), record(signature=SIGNATURE, libtpu="0.0.9", sha="d" * 64), "as-recorded"),
+        (record("compiled"), record("compiled", libtpu="0.0.9", sha="d" * 64), "fixed"),
         # A failure that compiles has a signature.
         (record("compiled", signature=SIGNATURE), record("compiled", signature=SIGNATURE), "as-recorded"),
         (record("compiled", signature=SIGNATURE), record("compiled"), "fixed"),
@@ -51,6 +56,18 @@ FAILS = record(signature=SIGNATURE, family="bitcast")
 )  # fmt: skip
 def test_judge(make: Make, recorded: OutcomeRecord, seen: OutcomeRecord, verdict: str) -> None:
     assert judge(make(outcomes=(recorded,)), seen) == verdict
+
+
+def test_the_nearest_older_release_is_what_counts(make: Make) -> None:
+    older = record("compiled", libtpu="0.0.9", sha="d" * 64)
+    case = make(outcomes=()).with_outcomes(older, FAILS, record("incompatible", libtpu="0.0.52.1", sha="e" * 64))
+    assert expectation(case, record(libtpu="0.0.53", sha="c" * 64)) == FAILS
+    assert expectation(case, record(libtpu="0.0.42.1", sha="c" * 64)) == older
+    assert expectation(case, record(libtpu="0.0.8", sha="c" * 64)) is None
+    assert expectation(case, record(libtpu="0.0.8")) == FAILS
+    assert expectation(case, msgspec.structs.replace(FAILS, topology="v6e:2x2")) is None
+    assert expected_text(case, record(libtpu="0.0.53", sha="c" * 64)) == f"rejected: {SIGNATURE} (as on 0.0.52)"
+    assert expected_text(case, record(libtpu="0.0.8", sha="c" * 64)) == f"fails: {SIGNATURE}"
 
 
 @pytest.fixture

@@ -16,11 +16,13 @@ import numpy as np
 
 from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Mesh, Metadata, Name, Op, Transfer, Var
+from reducer.ir.rules import RULES
 from reducer.ir.scalars import canonical_scalar
 from reducer.ir.types import Type
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.attributes import attributes
 from reducer.lowering.capture.decisions import Decisions
+from reducer.lowering.table import TABLE
 
 Rules = Literal["keep", "inline"]
 
@@ -264,6 +266,23 @@ def ids(outs: Sequence[Var]) -> tuple[int, ...]:
     return tuple(var.id for var in outs)
 
 
+def zeros(frame: Frame, aval: Any) -> Arg:
+    """Zero of a type.
+
+    Raises:
+        ProgramError: in host memory, or of a dtype without a zero.
+    """
+    type_ = type_of(aval)
+    text = canonical_scalar("False" if type_.dtype == "bool" else "0" if type_.integer else "0.0", type_.dtype)
+    if type_.on_host:
+        raise ProgramError("an uninitialised array in host memory")
+    if not type_.shape:
+        return Lit(type_.dtype, text)
+    out = frame.var(type_)
+    frame.add(Fill(outs=(out,), value=text))
+    return out.id
+
+
 def inline_call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     """The body of a call in the place of the call."""
     jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
@@ -271,17 +290,18 @@ def inline_call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
 
 
 def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    from reducer.ir.rules import RULES
-
     name = _RENAMED.get(eqn.primitive.name, eqn.primitive.name)
-    if name not in RULES:
+    if name not in RULES and name not in TABLE:
         raise ProgramError("the IR has no such operation")
+    # Which mesh axes a collective uses is an "effect" to JAX, but it is in its attributes already.
     effects = [e for e in eqn.effects if type(e).__name__ != "NamedAxisEffect"]
     if effects:
         raise ProgramError(f"side effects: {', '.join(map(str, effects))}")
     outs = outs_of(frame, eqn)
+    types = [type_of(v.aval) for v in eqn.invars]
+    found = attributes(name, eqn.params, types, [v.type for v in outs])
     metadata, _ = converter.metadata(frame, eqn)
-    frame.add(Op(outs=outs, primitive=name, args=args, attributes=attributes(name, eqn.params), metadata=metadata))
+    frame.add(Op(outs=outs, primitive=name, args=args, attributes=found, metadata=metadata))
     return ids(outs)
 
 
@@ -291,6 +311,21 @@ def _convert(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]
     if str(eqn.invars[0].aval.dtype) == str(eqn.outvars[0].aval.dtype):
         return args
     return _operation(converter, frame, eqn, args)
+
+
+@handles("one_minus_square")
+def _one_minus_square(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    # Only some versions have it. Written out it is the same to the last bit, and means the same everywhere.
+    metadata, _ = converter.metadata(frame, eqn)
+    one = Lit(type_of(eqn.outvars[0].aval).dtype, "1.0")
+    minus, plus, out = (outs_of(frame, eqn) for _ in range(3))
+    for outs, primitive, operands in (
+        (minus, "sub", (one, args[0])),
+        (plus, "add", (one, args[0])),
+        (out, "mul", (minus[0].id, plus[0].id)),
+    ):
+        frame.add(Op(outs=outs, primitive=primitive, args=operands, metadata=metadata))
+    return ids(out)
 
 
 @handles("broadcast_in_dim")
@@ -303,6 +338,26 @@ def _broadcast(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
     var = frame.var(out)
     frame.add(Fill(outs=(var,), value=args[0].value))
     return (var.id,)
+
+
+@handles("empty", "empty2")
+def _empty(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    # Memory nobody writes to before it is read; JAX lowers it to zeros.
+    del converter, args
+    return (zeros(frame, eqn.outvars[0].aval),)
+
+
+@handles("tie")
+def _tie(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    del converter, frame, eqn
+    return args[1:]
+
+
+@handles("platform_index")
+def _platform_index(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    # Read by a conditional only, which is resolved where it stands.
+    del converter, frame, eqn, args
+    return (Lit("int32", "0"),)
 
 
 @handles("name")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, CustomJvp, CustomVjp, Fill, Lit
+from reducer.ir.equations import Arg, CustomJvp, CustomVjp
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.convert import (
     REGIONS,
@@ -22,6 +22,7 @@ from reducer.lowering.capture.convert import (
     inline_call,
     outs_of,
     type_of,
+    zeros,
 )
 from reducer.lowering.capture.regions import passed, with_params
 
@@ -42,15 +43,6 @@ def _traced(trace: Callable[[], Any]) -> Any:
         raise ProgramError(f"its derivative rule cannot be traced by itself ({reason:.200})", hint=_HINT) from error
 
 
-def _zeros(frame: Frame, aval: Any) -> Arg:
-    type_ = type_of(aval)
-    if not type_.shape:
-        return Lit(type_.dtype, "0.0")
-    out = frame.var(type_)
-    frame.add(Fill(outs=(out,), value="0.0"))
-    return out.id
-
-
 def _union(*needs: Needs) -> Needs:
     return list({id(value): (value, aval) for part in needs for value, aval in part}.values())
 
@@ -64,8 +56,8 @@ def _custom_jvp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
     if not converter.keeps_rules:
         return inline_call(converter, frame, eqn, args)
     metadata, inherited = converter.metadata(frame, eqn)
-    zeros = [not type_of(v.aval).inexact for v in eqn.invars]
-    jaxpr, consts, out_zeros = _traced(lambda: versions.jvp_rule(eqn.params, zeros))
+    exact = [not type_of(v.aval).inexact for v in eqn.invars]
+    jaxpr, consts, out_zeros = _traced(lambda: versions.jvp_rule(eqn.params, exact))
 
     def complete(inner: Frame, results: list[Arg]) -> list[Arg]:
         # Results, then one tangent per inexact result: the rule left out those it knows to be zero.
@@ -73,7 +65,7 @@ def _custom_jvp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
         given = iter(results[n:])
         tangents = [(v.aval, None if zero else next(given)) for v, zero in zip(eqn.outvars, out_zeros, strict=True)]
         return results[:n] + [
-            _zeros(inner, aval) if tangent is None else tangent for aval, tangent in tangents if type_of(aval).inexact
+            zeros(inner, aval) if tangent is None else tangent for aval, tangent in tangents if type_of(aval).inexact
         ]
 
     with converter.inside_rule():
@@ -135,4 +127,15 @@ def _custom_vjp(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
 
 def _with_zeros(frame: Frame, eqn: Any, n: int, results: list[Arg]) -> list[Arg]:
     """Cotangents of closed-over values are zero: JAX refuses to differentiate with respect to them."""
-    return [_zeros(frame, a) for a in _inexact([v.aval for v in eqn.invars[:n]])] + results
+    return [zeros(frame, a) for a in _inexact([v.aval for v in eqn.invars[:n]])] + results
+
+
+@handles("custom_linear_solve", table=REGIONS)
+def _linear_solve(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    if converter.keeps_rules:
+        raise ProgramError("a linear solver has derivative rules of its own", hint=_HINT)
+    lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
+    first = lengths.matvec + lengths.vecmat
+    jaxpr, consts = versions.open_jaxpr(solve)
+    given = args[first : first + lengths.solve] + args[sum(lengths) :]
+    return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, given, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from reducer.ir.equations import (
     Var,
     While,
 )
+from reducer.ir.types import Type
 from reducer.ir.walk import fresh
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.convert import (
@@ -71,25 +72,76 @@ def _scan(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -
 def _while(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     n, m = versions.while_counts(eqn.params)
     metadata, inherited = converter.metadata(frame, eqn)
-    cond, cond_needs = converter.block(eqn.params["cond_jaxpr"], inherited, at=n)
-    body, body_needs = converter.block(eqn.params["body_jaxpr"], inherited, at=m)
+    carry, cond_consts, body_consts = args[n + m :], args[:n], args[n : n + m]
+    test, step = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    predicate = versions.open_jaxpr(test)[0].outvars[0].aval
+    if predicate.shape:
+        # `vmap` of a loop: each element goes on by its own predicate, and the loop while there is one.
+        cond, cond_needs = converter.block(test, inherited, at=n, complete=_any(predicate))
+        body, body_needs = _batched_body(converter, inherited, eqn, n, m)
+        body_consts = cond_consts + body_consts
+    else:
+        cond, cond_needs = converter.block(test, inherited, at=n)
+        body, body_needs = converter.block(step, inherited, at=m)
     outs = outs_of(frame, eqn)
     frame.add(
         While(
             outs=outs,
             cond=cond,
             body=body,
-            cond_consts=args[:n] + passed(frame, cond_needs),
-            body_consts=args[n : n + m] + passed(frame, body_needs),
-            carry=args[n + m :],
+            cond_consts=cond_consts + passed(frame, cond_needs),
+            body_consts=body_consts + passed(frame, body_needs),
+            carry=carry,
             metadata=metadata,
         )
     )
     return ids(outs)
 
 
+def _any(predicate: Any) -> Callable[[Frame, list[Arg]], list[Arg]]:
+    def complete(frame: Frame, results: list[Arg]) -> list[Arg]:
+        out = frame.var(Type("bool"))
+        axes = tuple(range(len(predicate.shape)))
+        frame.add(Op(outs=(out,), primitive="reduce_or", args=(results[0],), attributes=(("axes", axes),)))
+        return [out.id]
+
+    return complete
+
+
+def _batched_body(converter: Converter, inherited: Mapping[str, str], eqn: Any, n: int, m: int) -> tuple[Block, Needs]:
+    """Body of a loop with one predicate per element: those that are done keep their values."""
+    (test, test_consts), (step, step_consts) = (
+        versions.open_jaxpr(eqn.params[name]) for name in ("cond_jaxpr", "body_jaxpr")
+    )
+    frame = Frame(inherited)
+    params = [frame.var(type_of(v.aval)) for v in (*test.invars[:n], *step.invars)]
+    values = [p.id for p in params]
+    carry = values[n + m :]
+    (going,) = converter.inline(frame, test, test_consts, dict(zip(test.invars, values[:n] + carry, strict=True)))
+    new = converter.inline(frame, step, step_consts, dict(zip(step.invars, values[n:], strict=True)))
+    results: list[Arg] = []
+    for old, value, var in zip(carry, new, step.invars[m:], strict=True):
+        out = frame.var(type_of(var.aval))
+        which = frame.var(Type("bool", out.type.shape))
+        dims = tuple(range(len(test.outvars[0].aval.shape)))
+        spread = (("broadcast_dimensions", dims),)
+        frame.add(Op(outs=(which,), primitive="broadcast_in_dim", args=(going,), attributes=spread))
+        frame.add(Op(outs=(out,), primitive="select_n", args=(which.id, old, value)))
+        results.append(out.id)
+    needs = [(value, aval) for value, aval, _ in frame.hoisted]
+    extra = [var for _, _, var in frame.hoisted]
+    at = n + m
+    return Block((*params[:at], *extra, *params[at:]), tuple(frame.eqns), tuple(results)), needs
+
+
 @handles("cond", table=REGIONS)
 def _cond(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    platforms = eqn.params.get("branches_platforms")
+    if platforms is not None:
+        # `lax.platform_dependent`: this is about TPUs only.
+        chosen = next(i for i, names in enumerate(platforms) if names is None or "tpu" in names)
+        jaxpr, consts = versions.open_jaxpr(eqn.params["branches"][chosen])
+        return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, args[1:], strict=True)))
     metadata, inherited = converter.metadata(frame, eqn)
     branches = [converter.block(branch, inherited) for branch in eqn.params["branches"]]
     # Every branch takes every constant that one of them needs.

@@ -140,12 +140,12 @@ def _map(node: Loop, scope: Scope, state: State) -> State:
 def _while(node: Loop, scope: Scope, state: State) -> State:
     """A loop that counts to `length`. It has no reverse derivative, so under a gradient x passes through a stop."""
     b = scope.b
-    start: State = {"i": lit(0, "int32")} | dict(state)
+    start: State = {"i": lit(0, "int32"), **state}
     if scope.gradient:
         start = {slot: scope.stopped(v) for slot, v in start.items()}
     region, args = scope.region(start)
     out = build(node.node, region, {slot: v for slot, v in args.items() if slot != "i"})
-    out = {"i": region.b.op("add", args["i"], lit(1, "int32"))} | out
+    out = {"i": region.b.op("add", args["i"], lit(1, "int32")), **out}
     region.extras.clear()
     body = region.finish(out, weights_first=region.weights)
     test, carry = scope.region(start)
@@ -178,7 +178,8 @@ def _branch(node: Branch, scope: Scope, state: State) -> State:
         region.extras.clear()
         blocks.append(region.finish({**out, "x": region.fit(out["x"], home)}))
     index = scope.weight(_INDEX)
-    weights = [scope.weight(t) for t in (*mine, *theirs)]
+    # A branch that ignores an argument gives it zeros on the device for a cotangent, wherever the argument lives.
+    weights = [scope.stopped(w) if scope.b.type(w).on_host else w for w in map(scope.weight, (*mine, *theirs))]
     return _results(scope, state, scope.b.cond(index, blocks, *state.values(), *weights))
 
 
@@ -188,12 +189,12 @@ def _shard(node: Shard, scope: Scope, state: State) -> State:
         return build(node.node, scope, state)
     x = scope.b.type(state["x"])
     region, args = scope.region({slot: value for slot, value in state.items() if slot != "x"}, manual=True)
-    args = {"x": region.b.param(x.with_shape((x.shape[0] // node.devices, *x.shape[1:])))} | args
-    out = build(node.node, region, args)
+    part = region.b.param(x.with_shape((x.shape[0] // node.devices, *x.shape[1:])))
+    out = build(node.node, region, {"x": part, **args})
     order = ("x", *(slot for slot in state if slot != "x"))
     body = region.finish({slot: out[slot] for slot in order})
     # `finish` keeps parameters in the order they were made: the rest of the state came before x.
-    params = sorted(body.params, key=lambda var: var.id != args["x"])
+    params = sorted(body.params, key=lambda var: var.id != part)
     body = Block(tuple(params), body.eqns, body.results)
     split: Spec = (node.axis,)
     types = [scope.b.type(state[slot]) for slot in order]
@@ -252,8 +253,8 @@ def _update(node: Update, scope: Scope, state: State) -> State:
         row = b.op("dynamic_slice", buffer, *starts, to=type_.stacked(1).in_memory("host"))
         read = b.op("reshape", b.transfer(row, "device"), to=type_)
         return {**state, "x": b.op("tanh", b.op("add", x, read))}
-    row = scope.fit(b.op("reshape", x, to=type_.stacked(1)), "host")
-    buffer = b.op("dynamic_update_slice", state["buffer"], row, *starts)
+    update = scope.fit(b.op("reshape", x, to=type_.stacked(1)), "host")
+    buffer = b.op("dynamic_update_slice", state["buffer"], update, *starts)
     return {**state, "buffer": buffer, "count": b.op("add", state["count"], lit(1, "int32"))}
 
 

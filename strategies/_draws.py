@@ -10,7 +10,7 @@ from reducer.ir.types import Type
 from strategies._motifs import ACTS, MOTIFS
 from strategies._policies import keeping, offloading
 from strategies._source import Source, often
-from strategies._trees import Jit, Leaf, Loop, Node, Plan, Remat, Seq, names_in
+from strategies._trees import Jit, Leaf, Loop, Node, Plan, Remat, Seq, motifs_in, names_in
 from strategies._types import ALIGNED, ODD, Shape
 
 #: Optional features, banned half of the time each (swarm testing): a program with few of them at once shows more.
@@ -23,8 +23,8 @@ _LENGTHS: Final = (1, 2, 2, 3, 3, 4, 5)
 _NAMES: Final = ("h", "g", "k")
 _LAYERS: Final = often(
     pointwise=3, dense=4, mlp=3, damped=2, scaled=2, gated=1, normed=1, pooled=1, attention=1, heads=1, halves=1,
-    int8=1, fp8=1, narrow=1, batched=1,
-) + ("row-pooled", "fp8-wide")  # fmt: skip
+    int8=1, fp8=1, fp8_wide=1, narrow=1, batched=1, row_pooled=1,
+)  # fmt: skip
 _POINTS: Final = (("first",),) * 5 + (("second",),) * 2 + (("last",), ("first", "second"), ("first", "last"), ())
 
 
@@ -47,8 +47,9 @@ def draw_leaf(source: Source, x: Type, *, layers: Sequence[str] = _LAYERS, names
     motif = source.pick([name for name in layers if MOTIFS[name].fits(x)])
     act = source.pick(ACTS) if source.allows("act") else "sin"
     points = MOTIFS[motif].points
-    where = source.pick(_POINTS)
-    chosen = dict.fromkeys({"first": points[0], "second": points[1 % len(points)], "last": points[-1]}[w] for w in where)
+    kept = MOTIFS[motif].residuals
+    where = {"first": kept[0], "second": kept[1 % len(kept)], "last": points[-1]}
+    chosen = dict.fromkeys(where[w] for w in source.pick(_POINTS))
     if act == "vjp" and source.chance(2):
         chosen = dict.fromkeys(["res", *list(chosen)[1:]])
     emit = (source.pick(points),) if source.chance(4, "extras") else ()
@@ -72,9 +73,10 @@ def draw_layers(source: Source, x: Type, *, layers: Sequence[str] = _LAYERS) -> 
 def draw_remat(source: Source, node: Node, *, offload: bool) -> Remat:
     """A checkpoint whose policy speaks of the names inside, or once in a while of one that is nowhere."""
     names = names_in(node)
-    if names and source.chance(24, "act"):
+    dots = any(MOTIFS[motif].dots for motif in motifs_in(node))
+    if not dots and not names:
         names = ("absent",)
-    policy = offloading(source, names) if offload else keeping(source, names)
+    policy = offloading(source, names, dots=dots or source.chance(16)) if offload else keeping(source, names)
     return Remat(node, policy, prevent_cse=not source.chance(2, "prevent-cse"))
 
 
@@ -82,13 +84,11 @@ def draw_loop(
     source: Source,
     node: Node,
     *,
-    kinds: Sequence[Literal["scan", "map", "while"]] = ("scan",),
-    length: int | None = None,
-    barrier: bool = False,
+    maps: bool = False,
 ) -> Loop:
-    """A loop; unrolled, reversed, with shared weights or a barrier now and then."""
-    length = length or source.pick(_LENGTHS)
-    kind = source.pick(kinds)
+    """A loop; unrolled, reversed, with shared weights or a barrier now and then; `maps`: maybe over rows of x."""
+    length = source.pick(_LENGTHS)
+    kind: Literal["scan", "map"] = "map" if maps and source.chance(10, "map") else "scan"
     unroll = source.pick((2, length, 3)) if source.chance(8, "unroll") else 1
     return Loop(
         node,
@@ -96,7 +96,7 @@ def draw_loop(
         kind,
         reverse=source.chance(5, "reverse"),
         unroll=max(1, min(unroll, length)),
-        barrier=barrier or source.chance(6, "barriers"),
+        barrier=source.chance(6, "barriers"),
         shared=source.chance(5, "extras"),
     )
 
@@ -110,10 +110,10 @@ def draw_gradient(source: Source, gradient: bool | None, *, one_in: int) -> dict
     """Fields of a plan; without a wish a gradient is left out once in `one_in`."""
     if gradient is False or (gradient is None and source.chance(one_in)):
         return {"gradient": "none"}
-    return {"gradient": source.pick(("weights", "all", "first", "x")), "with_value": not source.chance(4)}
+    return {"gradient": source.pick(("all", "weights", "all", "first", "x")), "with_value": not source.chance(4)}
 
 
-def draw_mesh(source: Source, x: Type, *, one_in: int) -> tuple[Mesh | None, tuple[str, ...]]:
+def draw_mesh(source: Source, *, one_in: int) -> tuple[Mesh | None, tuple[str, ...]]:
     """A mesh of two or four devices, once in `one_in`, and the axes inputs are sharded over."""
     if not source.chance(one_in, "mesh"):
         return None, ()
@@ -130,7 +130,8 @@ def draw_mesh(source: Source, x: Type, *, one_in: int) -> tuple[Mesh | None, tup
 
 def offload_places(depth: int) -> Iterable[tuple[int, ...]]:
     """Where offloading checkpoints stand in a nest: 0 is around all of it, k inside the k-th loop."""
-    inner, table = depth, [(depth,)] * 4
+    inner = depth
+    table: list[tuple[int, ...]] = [(depth,)] * 4
     if depth > 1:
         table += [(depth - 1,)] * 3 + [(0,), (0,), (depth - 1, inner), (0, inner), (1, inner)]
     else:

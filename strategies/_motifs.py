@@ -224,7 +224,7 @@ def _sliced(layer: Layer, x: int) -> int:
     b, type_ = layer.b, layer.b.type(x)
     table = layer.scope.stopped(layer.scope.weight(type_.stacked(4).in_memory("host")))
     index = layer.scope.weight(Type("int32"))
-    starts = (index, *(lit(0, "int32") for _ in type_.shape))
+    starts: tuple[Arg, ...] = (index, *(lit(0, "int32") for _ in type_.shape))
     row = b.op("dynamic_slice", table, *starts, to=type_.stacked(1).in_memory("host"))
     h = b.op("reshape", b.transfer(row, "device"), to=type_)
     return layer.point("out", layer.act(b.op("mul", layer.point("in", x), h)))
@@ -239,6 +239,12 @@ class Motif:
     min_rank: int = 0
     max_rank: int = 9
     even: bool = False
+    dots: bool = False
+
+    @property
+    def residuals(self) -> tuple[str, ...]:
+        """The points autodiff keeps or recomputes for the backward pass."""
+        return tuple(point for point in self.points if point != "out")
 
     def fits(self, x: Type) -> bool:
         """True if the motif takes an x of that type."""
@@ -250,24 +256,27 @@ MOTIFS: Final = {
     "pointwise": Motif(_pointwise, ("in", "out")),
     "damped": Motif(_damped, ("in", "act", "out")),
     "scaled": Motif(_scaled, ("in", "dot", "w", "out")),
-    "dense": Motif(_dense, ("dot", "in", "w", "out"), min_rank=1),
-    "mlp": Motif(_mlp, ("act", "dot", "in", "out"), min_rank=1),
-    "gated": Motif(_gated, ("dot", "act", "in", "out"), min_rank=1),
-    "normed": Motif(_normed, ("act", "dot", "red", "in"), min_rank=1),
+    "dense": Motif(_dense, ("dot", "in", "w", "out"), min_rank=1, dots=True),
+    "mlp": Motif(_mlp, ("act", "dot", "in", "out"), min_rank=1, dots=True),
+    "gated": Motif(_gated, ("dot", "act", "in", "out"), min_rank=1, dots=True),
+    "normed": Motif(_normed, ("act", "dot", "red", "in"), min_rank=1, dots=True),
     "pooled": Motif(_pooled, ("red", "in")),
-    "row-pooled": Motif(_row_pooled, ("red", "in"), min_rank=1),
-    "attention": Motif(_attention, ("act", "dot", "in", "w"), min_rank=2),
+    "row_pooled": Motif(_row_pooled, ("red", "in"), min_rank=1),
+    "attention": Motif(_attention, ("act", "dot", "in", "w"), min_rank=2, dots=True),
     "batched": Motif(_batched, ("dot", "in", "w"), min_rank=3, max_rank=3),
     "heads": Motif(_heads, ("act", "in"), min_rank=1, even=True),
     "halves": Motif(_halves, ("act",), min_rank=1, even=True),
     "int8": Motif(_quantized("int8"), ("quant", "in")),
     "fp8": Motif(_quantized("float8_e4m3fn"), ("quant", "in")),
-    "fp8-wide": Motif(_quantized("float8_e5m2"), ("quant", "in")),
+    "fp8_wide": Motif(_quantized("float8_e5m2"), ("quant", "in")),
     "narrow": Motif(_narrow, ("quant", "in")),
     "consume": Motif(_consume, ("w", "out")),
     "optimizer": Motif(_optimizer, ("in", "out")),
     "sliced": Motif(_sliced, ("in", "out")),
 }
+
+#: Motifs with floating weights on the device, which can be streamed in from the host.
+WEIGHTED: Final = ("scaled", "dense", "mlp", "gated", "normed", "attention", "batched")
 
 #: Functions a leaf may use; `vjp` is a custom_vjp, with one point more (`res`).
 ACTS: Final = ("tanh", "sin", "logistic", "cos", "relu", "gauss", "vjp")

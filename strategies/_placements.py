@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -21,59 +22,70 @@ from strategies._draws import (
     draw_shape,
     maybe_jit,
 )
+from strategies._motifs import WEIGHTED
 from strategies._source import Draw, Source, often
-from strategies._trees import Branch, Leaf, Loop, Move, Node, Plan, Seq, Update
+from strategies._trees import Branch, Leaf, Loop, Move, Moved, Node, Plan, Seq, Slot, Update
 
-_WHAT: Final = often(extras=5, carry=3, weights=3, both=2, buffer=2, pair=3, optimizer=2, table=1, twice=1)
+#: What lives on the host. `both`: stacked outputs, and x or the weights; `pair`: what a second nest reads back;
+#: `twice`: one of two stacked outputs of one shape.
+_WHAT: Final = often(extras=5, carry=3, weights=3, both=2, buffer=3, pair=4, optimizer=2, table=2, twice=1)
+_STACKING: Final = ("extras", "both", "pair", "twice")
+#: Layers with a point whose type is that of x.
+_LAYERS: Final = often(pointwise=3, dense=3, damped=2, scaled=2, mlp=1, normed=1, pooled=1, heads=1, int8=1, narrow=1)
 
 
-def plan_placement(
-    source: Source, *, max_depth: int, gradient: bool | None, dtypes: Sequence[str], single: int = 5
-) -> Plan:
+def plan_placement(source: Source, *, max_depth: int, gradient: bool | None, dtypes: Sequence[str]) -> Plan:
     """Draw the plan: what is moved, at which level of the nest, and what surrounds it."""
     what = source.pick(_WHAT)
     depth = min(source.pick((1, 2, 2, 2, 3)), max_depth)
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
-    mesh, sharded = draw_mesh(source, x, one_in=10)
-    node = _body(source, x, what)
-    # Where the transfer stands: 0 around the nest, k inside the k-th loop.
-    at = source.pick(tuple(range(depth, -1, -1)) + (depth,) * 2)
-    trip_one = depth > 1 and source.chance(single)
-    lengths = []
-    for level in range(depth, -1, -1):
+    mesh, sharded = draw_mesh(source, one_in=10)
+    # Nothing differentiable passes through a carry on the host, so a gradient is rarer there.
+    fields: dict[str, Any] = draw_gradient(
+        source, False if what == "carry" and source.chance(2) else gradient, one_in=2
+    )
+    node, loops = _nest(source, _body(source, x, what, differentiated=fields["gradient"] != "none"), what, depth)
+    stages: tuple[Node, ...] = (node,)
+    if what == "pair" or (what in _STACKING and fields["gradient"] != "none"):
+        # A gradient depends on results that stay on the device only: something has to read the others.
+        stages = (node, _backward(source, loops))
+    slots: tuple[Slot, ...] = ("buffer",) if what == "buffer" else ("aux",) if source.chance(8, "slots") else ()
+    donated, total = source.chance(3, "extras"), source.chance(6)
+    return Plan(stages, x, slots, mesh=mesh, sharded=sharded, donated=donated, total=total, **fields)
+
+
+def _nest(source: Source, node: Node, what: str, depth: int) -> tuple[Node, list[Loop]]:
+    """Loops around a body, the innermost first, with the transfer around or inside one of them."""
+    at = source.pick((*range(depth, -1, -1), depth, depth))
+    single = depth > 1 and source.chance(5)
+    loops: list[Loop] = []
+    for level in range(depth, 0, -1):
         if level == at:
             node = _moved(source, node, what)
-        if level == 0:
-            break
         if source.chance(8):
             node = draw_remat(source, node, offload=source.chance(2))
         node = maybe_jit(source, node)
-        node = Loop(node, 1, barrier=True) if trip_one and level == depth else draw_loop(source, node)
-        lengths.append(node)
-    stages: tuple[Node, ...] = (node,)
-    if what == "pair":
-        stages = (node, _backward(source, lengths))
-    slots = ("buffer",) if what == "buffer" else ("aux",) if source.chance(8, "slots") else ()
-    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=2)
-    return Plan(
-        stages, x, slots, mesh=mesh, sharded=sharded, donated=source.chance(3, "extras"), total=source.chance(6), **fields
-    )
+        node = Loop(node, 1, barrier=True) if single and level == depth else draw_loop(source, node)
+        loops.append(node)
+    return (_moved(source, node, what) if at == 0 else node), loops
 
 
-def _body(source: Source, x: Type, what: str) -> Node:
-    if what in ("optimizer", "table"):
-        motif = {"optimizer": "optimizer", "table": "sliced"}[what]
-        return Leaf(motif, "sin" if not source.allows("act") else source.pick(("tanh", "sin")))
-    leaf = draw_leaf(source, x)
-    if what in ("extras", "both", "pair", "twice") and not leaf.emit:
-        leaf = Leaf(leaf.motif, leaf.act, leaf.names, ("in" if leaf.motif not in ("halves",) else "act",))
-    if what == "twice":
-        # Two stacked outputs of one shape; `_moved` sends only one of them to the host.
-        return leaf
-    if what == "buffer":
-        reads = (Update("read", source.chance(6)),) if source.chance(3) else ()
-        return Seq((leaf, Update("buffer", source.chance(4)), *reads))
-    if source.chance(12, "branch"):
+def _body(source: Source, x: Type, what: str, *, differentiated: bool) -> Node:
+    act = source.pick(("tanh", "sin")) if source.allows("act") else "sin"
+    match what:
+        case "optimizer":
+            return Leaf("optimizer", act)
+        case "table":
+            return Leaf("sliced", act)
+        case "weights":
+            return draw_leaf(source, x, layers=WEIGHTED)
+        case "buffer":
+            reads = (Update("read", source.chance(6)),) if differentiated or source.chance(3) else ()
+            return Seq((draw_leaf(source, x), Update("buffer", source.chance(4)), *reads))
+    leaf = draw_leaf(source, x, layers=_LAYERS)
+    if what in _STACKING:
+        leaf = replace(leaf, emit=("in",))
+    elif source.chance(12, "branch"):
         return Branch(leaf, draw_leaf(source, x))
     return leaf
 
@@ -87,9 +99,7 @@ def _moved(source: Source, node: Node, what: str) -> Node:
         case "carry":
             return Move(node, "carry")
         case "weights":
-            how: Literal["weights", "cast-after", "cast-before"] = source.pick(
-                ("weights", "weights", "cast-after", "cast-before")
-            )
+            how: Moved = source.pick(("weights", "weights", "cast-after", "cast-before"))
             return Move(node, how)
         case "both":
             return Move(Move(node, "extras"), source.pick(("carry", "weights")))
@@ -97,11 +107,10 @@ def _moved(source: Source, node: Node, what: str) -> Node:
             return node
 
 
-def _backward(source: Source, loops: Sequence[Node]) -> Node:
+def _backward(source: Source, loops: Sequence[Loop]) -> Node:
     """The mirror of a nest: reversed loops of the same lengths, reading what the first nest stacked."""
     node: Node = Leaf("consume", source.pick(("tanh", "sin")) if source.allows("act") else "sin")
     for loop in loops:
-        assert isinstance(loop, Loop)
         node = Loop(node, loop.length, reverse=not source.chance(4, "reverse"), barrier=loop.barrier)
     return node
 

@@ -20,12 +20,13 @@ from reducer.ir.policies import (
 from strategies._source import Draw, Source, often
 
 _OFFLOADING: Final = often(all=6, last=2, first=2, split=2, dots=2)
+_OFFLOADING_NAMES: Final = tuple(kind for kind in _OFFLOADING if kind != "dots")
 _KEEPING: Final = often(none=3, names=3, nothing=1, everything=1, dots=2, plain_dots=1, all_but=1, names_but=1, both=1)
 
 
-def offloading(source: Source, names: Sequence[str]) -> Policy:
+def offloading(source: Source, names: Sequence[str], *, dots: bool = True) -> Policy:
     """A policy that can move a value to the host: named values if there are any names, or plain dots."""
-    kind = source.pick(_OFFLOADING) if names else "dots"
+    kind = source.pick(_OFFLOADING if dots else _OFFLOADING_NAMES) if names else "dots"
     match kind:
         case "all":
             return OffloadNames(tuple(names))

@@ -20,16 +20,15 @@ from strategies._draws import (
     draw_remat,
     draw_shape,
 )
+from strategies._motifs import WEIGHTED
 from strategies._source import Draw, Source, often
-from strategies._trees import Branch, Jit, Loop, Move, Node, Plan, Seq, Update
+from strategies._trees import Branch, Jit, Loop, Move, Moved, Node, Plan, Seq, Slot, Update, leaves, motifs_in
 
 _LAYERS: Final = often(
     pointwise=3, dense=3, mlp=2, damped=2, scaled=2, gated=1, normed=1, pooled=1, attention=1, batched=1, heads=1,
     halves=1, int8=1, fp8=1, narrow=1, consume=1, optimizer=1, sliced=1,
 )  # fmt: skip
-_REGIONS: Final = often(scan=8, offload=6, remat=2, move=3, seq=2, jit=1, branch=1)
-_REGIONS += ("while",)
-_MOVES: Final = ("extras", "weights", "carry", "cast-after", "cast-before", "extras-back")
+_REGIONS: Final = often(scan=8, offload=6, remat=2, move=3, seq=2, jit=1, branch=1, loop=1)
 
 
 def plan_any(
@@ -43,9 +42,10 @@ def plan_any(
 ) -> Plan:
     """Draw a chain of regions from the inside out, branching now and then."""
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
-    mesh, sharded = draw_mesh(source, x, one_in=10)
+    mesh, sharded = draw_mesh(source, one_in=10)
+    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=4)
     layers = max(1, min(4, max_equations // 12))
-    slots = source.some(("aux", "y", "buffer")) if source.chance(4, "slots") else ()
+    slots: tuple[Slot, ...] = source.some(("aux", "y", "buffer")) if source.chance(4, "slots") else ()
     node: Node = draw_leaf(source, x, layers=_LAYERS)
     depth, offloads = 0, False
     for _ in range(source.pick((2, 3, 4, 5, 6))):
@@ -53,19 +53,21 @@ def plan_any(
         match kind:
             case "scan" if depth < max_depth:
                 node, depth = draw_loop(source, node), depth + 1
-            case "while" if depth < max_depth and source.allows("while"):
+            case "loop" if depth < max_depth and source.allows("while"):
                 node, depth = Loop(node, source.pick((1, 2, 3)), "while"), depth + 1
             case "offload":
                 node, offloads = draw_remat(source, node, offload=True), True
             case "remat":
                 node = draw_remat(source, node, offload=False)
             case "move":
-                node, offloads = Move(node, source.pick(_MOVES)), True
+                moves = _moves(node, differentiated=fields["gradient"] != "none")
+                if moves:
+                    node, offloads = Move(node, source.pick(moves)), True
             case "jit":
                 node = Jit(node)
             case "seq" | "branch" if layers > 1:
                 layers -= 1
-                other: Node = Update(source.pick(slots_of(slots))) if slots else draw_leaf(source, x, layers=_LAYERS)
+                other: Node = Update(source.pick(_updates(slots))) if slots else draw_leaf(source, x, layers=_LAYERS)
                 node = Branch(node, other) if kind == "branch" else Seq((node, other))
             case _:
                 pass
@@ -73,13 +75,22 @@ def plan_any(
         node = draw_remat(source, node, offload=True)
     if depth == 0:
         node = draw_loop(source, node)
-    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=4)
-    return Plan((node,), x, slots, mesh=mesh, sharded=sharded, donated=source.chance(6), total=source.chance(6), **fields)
+    return Plan(
+        (node,), x, slots, mesh=mesh, sharded=sharded, donated=source.chance(6), total=source.chance(6), **fields
+    )
 
 
-def slots_of(slots: Sequence[str]) -> tuple[Any, ...]:
+def _moves(node: Node, *, differentiated: bool) -> tuple[Moved, ...]:
+    """The transfers that change something: of weights if there are any, of stacked outputs if there are any."""
+    weights: tuple[Moved, ...] = ("weights", "cast-after", "cast-before") if motifs_in(node) & set(WEIGHTED) else ()
+    stacked = any(leaf.emit or leaf.motif == "optimizer" for leaf in leaves(node))
+    extras: tuple[Moved, ...] = ("extras", "extras-back") if stacked and not differentiated else ()
+    return weights + extras + (() if differentiated else ("carry",))
+
+
+def _updates(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
     """The updates the slots allow."""
-    return tuple(slots) + (("read",) if "buffer" in slots else ())
+    return (*slots, "read") if "buffer" in slots else slots
 
 
 def programs(

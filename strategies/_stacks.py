@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from reducer.ir.equations import Program
+from reducer.ir.equations import Mesh, Program
 from reducer.ir.types import Type
 from strategies._assemble import assemble
 from strategies._draws import (
@@ -23,39 +23,18 @@ from strategies._draws import (
     offload_places,
 )
 from strategies._source import Draw, Source
-from strategies._trees import Branch, Constrain, Loop, Move, Node, Plan, Seq, Shard, Update
+from strategies._trees import Branch, Constrain, Loop, Move, Node, Plan, Seq, Shard, Slot, Update
 
 
 def plan_stack(source: Source, *, max_depth: int, gradient: bool | None, dtypes: Sequence[str]) -> Plan:
     """Draw the plan of one stack."""
     depth = min(source.pick((1, 2, 2, 2, 2, 3)), max_depth)
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
-    mesh, sharded = draw_mesh(source, x, one_in=6)
-    offloaded = source.pick(tuple(offload_places(depth)))
-    slots = source.some(("aux", "y")) if source.chance(4, "slots") else ()
-    # The shape whose inner loop the compiler would delete, were it not for the barrier.
-    single = depth > 1 and source.chance(4)
-    node = _body(source, x, slots)
-    for level in range(depth, 0, -1):
-        if level in offloaded:
-            node = draw_remat(source, node, offload=True)
-        elif source.chance(8):
-            node = draw_remat(source, node, offload=False)
-        node = maybe_jit(source, node)
-        if level == depth and single:
-            node = Loop(node, 1, barrier=True)
-        else:
-            kinds = ("scan",) * 11 + ("map",) if source.allows("map") and mesh is None and "y" not in slots else ("scan",)
-            loop = draw_loop(source, node, kinds=kinds)
-            if loop.kind == "map":
-                x = x.stacked(loop.length)
-            node = loop
-        if mesh is not None and level == source_level(depth) and divides(x, mesh.size) and source.chance(3):
-            node = Shard(node, "d", dict(mesh.axes)["d"])
-    if 0 in offloaded:
-        node = draw_remat(source, node, offload=True)
+    mesh, sharded = draw_mesh(source, one_in=6)
+    slots: tuple[Slot, ...] = source.some(("aux", "y")) if source.chance(4, "slots") else ()
+    node, x = _nest(source, _body(source, x, slots), x, depth, mesh, maps=mesh is None and "y" not in slots)
     if source.chance(12):
-        node = Move(node, source.pick(("weights", "cast-after", "extras")))
+        node = Move(node, source.pick(("weights", "cast-after", "cast-before")))
     if mesh is not None and x.rank and source.chance(2):
         node = Constrain(node, ("d",))
     fields: dict[str, Any] = draw_gradient(source, gradient, one_in=40)
@@ -63,24 +42,41 @@ def plan_stack(source: Source, *, max_depth: int, gradient: bool | None, dtypes:
     return Plan((node,), x, slots, mesh=mesh, sharded=sharded, total=total, **fields)
 
 
-def source_level(depth: int) -> int:
-    """shard_map stands around the inner loop of a nest."""
-    return max(1, depth)
+def _nest(source: Source, node: Node, x: Type, depth: int, mesh: Mesh | None, *, maps: bool) -> tuple[Node, Type]:
+    """Loops around a body, from the inside out, checkpoints and at most one shard_map between them; the type of x."""
+    offloaded = source.pick(tuple(offload_places(depth)))
+    # The shape whose inner loop the compiler would delete, were it not for the barrier.
+    single = depth > 1 and source.chance(7)
+    divided = mesh is not None and _divides(x, mesh.size) and source.chance(2)
+    sharded_at = source.pick((depth, 0, 1)) if divided else -1
+    for level in range(depth, -1, -1):
+        if mesh is not None and level == sharded_at:
+            node = Shard(node, "d", dict(mesh.axes)["d"])
+        if level in offloaded:
+            node = draw_remat(source, node, offload=True)
+        elif source.chance(8):
+            node = draw_remat(source, node, offload=False)
+        if level == 0:
+            break
+        node = maybe_jit(source, node)
+        node = Loop(node, 1, barrier=True) if single and level == depth else draw_loop(source, node, maps=maps)
+        x = x.stacked(node.length) if node.kind == "map" else x
+    return node, x
 
 
-def divides(x: Type, devices: int) -> bool:
+def _divides(x: Type, devices: int) -> bool:
     """True if the leading axis of x splits over that many devices and a matrix remains."""
     return x.rank > 1 and x.shape[0] % devices == 0
 
 
-def _body(source: Source, x: Type, slots: Sequence[str]) -> Node:
+def _body(source: Source, x: Type, slots: Sequence[Slot]) -> Node:
     node = draw_layers(source, x)
     if source.chance(10, "branch"):
         node = Branch(node, draw_layers(source, x))
     elif source.chance(12, "while"):
         node = Seq((node, Loop(draw_layers(source, x), 2, "while")))
     if slots:
-        node = Seq((node, *(Update(slot) for slot in ("aux", "y") if slot in slots)))
+        node = Seq((node, *map(Update, slots)))
     return node
 
 

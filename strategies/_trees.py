@@ -23,6 +23,10 @@ from reducer.ir.types import Type
 Moved = Literal["carry", "weights", "cast-after", "cast-before", "extras", "extras-back"]
 
 
+#: Optional parts of the state (`read` is the buffer, read).
+Slot = Literal["aux", "y", "buffer", "read"]
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """One layer. `names` puts `checkpoint_name` on points of the motif, `emit` makes points extra results."""
@@ -37,7 +41,7 @@ class Leaf:
 class Update:
     """Changes one optional slot of the state: `aux`, `y`, or the host `buffer` (`read` takes a slice back from it)."""
 
-    slot: Literal["aux", "y", "buffer", "read"]
+    slot: Slot
     index_on_host: bool = False
 
 
@@ -126,7 +130,7 @@ class Plan:
 
     stages: tuple[Node, ...]
     x: Type
-    slots: tuple[str, ...] = ()
+    slots: tuple[Slot, ...] = ()
     gradient: Literal["none", "weights", "x", "all", "first"] = "none"
     with_value: bool = True
     mesh: Mesh | None = None
@@ -166,6 +170,11 @@ def names_in(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for leaf in leaves(node) for _, name in leaf.names))
 
 
+def motifs_in(node: Node) -> frozenset[str]:
+    """The motifs of the layers inside."""
+    return frozenset(leaf.motif for leaf in leaves(node))
+
+
 def keeps_x_on_host(node: Node) -> bool:
     """True if x lives on the host where this node begins and ends."""
     match node:
@@ -189,10 +198,12 @@ __all__ = [
     "Remat",
     "Seq",
     "Shard",
+    "Slot",
     "Update",
     "children",
     "keeps_x_on_host",
     "leaves",
+    "motifs_in",
     "names_in",
     "walk",
 ]

@@ -266,7 +266,7 @@ def _placed(error: ProgramError, block: Block, where: str, i: int) -> ProgramErr
     # The hint goes before the listing, where it is read; so the error carries none of its own.
     lines = [f"{error.message} ({error.hint})" if error.hint else error.message]
     near = range(max(i - 2, 0), min(i + 3, len(block.eqns)))
-    lines += [f"  {'>' if k == i else ' '} {equation_text(block.eqns[k])}" for k in near]
+    lines += [f"  {'>' if k == i else ' '} {equation_text(block.eqns[k]):.300}" for k in near]
     return ProgramError("\n".join(lines), where=where)
 
 

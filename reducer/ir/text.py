@@ -125,9 +125,9 @@ def entry_text(entry: Entry) -> str:
     return " ".join([*words, *(["donated"] if entry.donated else [])])
 
 
-def _word(text: str) -> str:
-    # A name from an untrusted file may hold anything; it must not break the layout.
-    return text if _WORD.fullmatch(text) else repr(text)
+def _word(text: object) -> str:
+    # A name from an untrusted file may hold anything; it must not break the layout, nor an error message.
+    return text if isinstance(text, str) and _WORD.fullmatch(text) else repr(text)
 
 
 def _words(names: tuple[str, ...]) -> str:

@@ -42,7 +42,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` through a temporary neighbour and a rename. Raises OSError; leaves nothing half-written."""
+    """Write `data` to `path` by way of a temporary neighbour: all or nothing. Raises OSError."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -6,9 +6,12 @@ question was never put to the compiler, and why. Nothing here knows JAX, process
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
+
+Phase: TypeAlias = Literal["lower", "compile"]
+"""Where a job was when its worker died or its time ran out: before or in the compiler."""
 
 MESSAGE_CAP = 64 * 1024
 """Longest message kept, in characters; a longer one keeps its head and its tail (`clip`)."""
@@ -66,12 +69,14 @@ class Crashed(msgspec.Struct, frozen=True, tag="crashed", tag_field="outcome"):
 
     signal: str
     message: str
+    phase: Phase = "compile"
 
 
 class TimedOut(msgspec.Struct, frozen=True, tag="timed-out", tag_field="outcome"):
-    """The compiler did not answer within `limit` seconds."""
+    """There was no answer within `limit` seconds."""
 
     limit: float
+    phase: Phase = "compile"
 
 
 class Invalid(msgspec.Struct, frozen=True, tag="invalid", tag_field="outcome"):
@@ -111,9 +116,10 @@ def message_of(answer: Answer) -> str:
     if isinstance(answer, Compiled):
         return ""
     if isinstance(answer, Crashed):
-        return f"{answer.signal}: {answer.message}" if answer.message else answer.signal
+        signal = answer.signal + (" while lowering" if answer.phase == "lower" else "")
+        return f"{signal}: {answer.message}" if answer.message else signal
     if isinstance(answer, TimedOut):
-        return f"no answer within {answer.limit:g} s"
+        return f"no answer within {answer.limit:g} s" + (" while lowering" if answer.phase == "lower" else "")
     if isinstance(answer, Skipped):
         return answer.reason
     return answer.message
@@ -123,6 +129,7 @@ class Result(msgspec.Struct, frozen=True):
     """One job's answer with what it cost.
 
     `module_key` is the sha256 (hex) of the lowered module's text, "" when the job did not get that far.
+    `module` is that text where the job asked for it (and the cache did not answer), else "".
     `seconds_*` are seconds of a worker's time, 0 for a cached answer. `worker_pid` is 0 when no worker answered.
     """
 
@@ -132,6 +139,7 @@ class Result(msgspec.Struct, frozen=True):
     module_key: str = ""
     cached: bool = False
     worker_pid: int = 0
+    module: str = ""
 
     @property
     def outcome(self) -> Outcome:

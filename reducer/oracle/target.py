@@ -126,9 +126,7 @@ def check_options(options: Mapping[str, OptionValue] | Iterable[tuple[str, Optio
 
 def _check_option(name: str, value: OptionValue) -> tuple[str, OptionValue]:
     if not _OPTION_NAME.match(name):
-        raise TargetError(
-            f"{name!r} is no name of a compiler option", hint="such as xla_tpu_scoped_vmem_limit_kib=1"
-        )
+        raise TargetError(f"{name!r} is no name of a compiler option", hint="such as xla_tpu_scoped_vmem_limit_kib=1")
     if not isinstance(value, str | int | bool):
         raise TargetError(f"compiler option {name} must be text, an integer or true/false, not {value!r}")
     return name, value
@@ -154,9 +152,7 @@ def _find_library(spec: str | None) -> tuple[str, Path]:
     installed = installed_libtpu()
     if spec is None or spec == "installed":
         if installed is None or not installed[1].is_file():
-            raise TargetError(
-                "no libtpu is installed", hint="pip install libtpu, or name a release or a path"
-            )
+            raise TargetError("no libtpu is installed", hint="pip install libtpu, or name a release or a path")
         return installed
     looks_like_a_path = os.sep in spec or spec.endswith(".so") or spec.startswith("~")
     if not looks_like_a_path and _RELEASE.match(spec):
@@ -170,9 +166,7 @@ def _find_library(spec: str | None) -> tuple[str, Path]:
         path = path / "libtpu.so"
     if not path.is_file():
         raise TargetError(
-            f"no libtpu at {path}"
-            if looks_like_a_path
-            else f"{spec!r} is neither a libtpu release nor a file",
+            f"no libtpu at {path}" if looks_like_a_path else f"{spec!r} is neither a libtpu release nor a file",
             hint='give an existing libtpu.so, a release such as "0.0.50.1", or "installed"',
         )
     return str(path), path

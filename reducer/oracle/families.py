@@ -1,0 +1,36 @@
+"""Families: one bug under the words of several releases. Data, in order; the first that matches wins.
+
+Each pattern is searched in ``file.cc:line invariant`` of a normalised signature (`invariant.normalise`), where every
+number, name and shape is a mark already. A failure without an entry falls back to its first words.
+"""
+
+from __future__ import annotations
+
+import re
+
+FAMILY_FALLBACK_WORDS = 8
+
+FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # An offloaded stack is written by an inner loop: the call's operand is on the device, its async shape on the host.
+    # "The async-start expects ..." up to 0.0.43.2; "<name> (opcode: async-start) expects ..." from 0.0.46 on.
+    ("async-start-mismatch", re.compile(r"expects the shape of operand # to match the async shape")),
+    ("async-output-mismatch", re.compile(r"expects the shape of operand and output to match")),
+    # The same stack with one element: the update became a bitcast. 0.0.40 and newer.
+    ("bitcast-memory-space", re.compile(r"Bitcast cannot have different memory spaces")),
+    ("instruction-shape-mismatch", re.compile(r"Expected instruction to have shape equal to")),
+    ("bitcast-majormost", re.compile(r"Only handling bitcasts with majormost dimension")),
+    # A residual narrower than a sublane chunk. A CHECK in async_dynamic_index_emitter.cc up to 0.0.30 and in
+    # async_slice_util.cc up to 0.0.42.1; INTERNAL "Sublane slicing size must be multiple of element packing factor"
+    # in 0.0.50.1; UNIMPLEMENTED "Updating the sublane dimension ..." and "Sublane slicing with ..." in 0.0.52.
+    (
+        "sublane-slice",
+        re.compile(r"^async_(?:dynamic_index_emitter|slice_util)\.cc|[Ss]ublane slic|(?:Updat|Slic)ing the sublane"),
+    ),
+    # A residual that is a scalar. "Lane slice updating is not supported" up to 0.0.42.1; "Slicing lane dimension is
+    # only supported when" in 0.0.50.1; "Updating the lane dimension is only supported when" in 0.0.52.
+    ("lane-slice", re.compile(r"[Ll]ane slice updating|(?:Updat|Slic)ing (?:the )?lane dimension")),
+    # A slice of a host array at an index that lives on the host. Up to 0.0.30.
+    ("host-index", re.compile(r"^host_offload_utils\.cc.* Expecting instruction")),
+    ("dma-between-same-memory", re.compile(r"Unimplemented DMA from \w+ to \w+")),
+    ("host-value-in-while-condition", re.compile(r"moved to host is used by an invalid instruction")),
+)

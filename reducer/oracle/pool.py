@@ -1,0 +1,321 @@
+"""The pool: N warm worker processes of one target, a queue before them, an outcome cache before that.
+
+A worker that aborts, hangs or eats memory is an outcome, and is replaced; no job is lost. What the pool promises:
+
+* A job is blamed for its worker's death only after the worker said that it had read it; a death before that
+  (while idle) is not the job's, which goes to another worker.
+* A worker killed from outside (SIGKILL, SIGTERM, ... not by the pool) has its job tried once more: the compiler
+  does not send these, an operator or a short machine does.
+* When ``x + 1`` does not compile either, the target is `Incompatible`, and every job's answer says so.
+  When no worker can be started at all, every future raises the same `WorkerError` or `TargetError`.
+* A crash or a time-out enters the outcome cache only from a job submitted as `fresh`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from reducer.errors import ScanshrinkError, WorkerError
+from reducer.oracle.cache import OutcomeCache
+from reducer.oracle.confirm import Confirmation
+from reducer.oracle.jobs import Job
+from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
+from reducer.oracle.slot import Limits, Slot, known_answer
+from reducer.oracle.startup import START_SECONDS
+from reducer.oracle.target import Target
+
+DEFAULT_TIMEOUT = 60.0
+RECYCLE_JOBS = 1000
+RECYCLE_MEMORY = 2 << 30
+_JOIN_SECONDS = 10.0
+
+
+def default_memory_limit(workers: int) -> int:
+    """Return the resident bytes a worker may use: its share of 70% of the machine, between 2 and 16 GiB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(2 << 30, min(16 << 30, int(total * 0.7) // workers))
+
+
+class PoolStats(msgspec.Struct, frozen=True):
+    """What a pool has done so far.
+
+    `compiled` counts jobs that reached the compiler. `busy_seconds` is worker time spent lowering and
+    compiling, `start_seconds` spent starting workers, both summed over all workers.
+    """
+
+    queued: int
+    running: int
+    answered: int
+    cached: int
+    skipped: int
+    invalid: int
+    compiled: int
+    deaths: int
+    starts: int
+    busy_seconds: float
+    start_seconds: float
+
+
+class Task:
+    """A job in the queue, with how to ask it and where the answer goes."""
+
+    __slots__ = ("finish", "fresh", "future", "job", "timeout", "times", "want_module")
+
+    def __init__(
+        self,
+        job: Job,
+        finish: Callable[[list[Result]], Any],
+        *,
+        timeout: float,
+        fresh: bool,
+        times: int = 1,
+        want_module: bool = False,
+    ) -> None:
+        self.job = job
+        self.finish = finish
+        self.timeout = timeout
+        self.fresh = fresh
+        self.times = times
+        self.want_module = want_module
+        self.future: Future[Any] = Future()
+
+
+class Pool:
+    """Worker processes for `target`; use as a context manager. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        target: Target,
+        workers: int = 1,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        memory_limit: int | None = None,
+        recycle_jobs: int = RECYCLE_JOBS,
+        recycle_memory: int = RECYCLE_MEMORY,
+        cache: OutcomeCache | None = None,
+        start_seconds: float = START_SECONDS,
+        command: list[str] | None = None,
+    ) -> None:
+        """`timeout` is seconds for each of a job's two phases; `memory_limit` resident bytes of one worker.
+
+        A worker is replaced after `recycle_jobs` jobs, or when it holds `recycle_memory` bytes after one.
+        `command` (for tests) replaces the interpreter and its program.
+        """
+        assert workers >= 1
+        self.target = target
+        self.timeout = timeout
+        self._workers = workers
+        self._cache = cache.view(target) if cache is not None else None
+        self._queue: list[tuple[int, int, Task]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._unfit: ScanshrinkError | Incompatible | None = None
+        self._ready = False
+        self._count: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        limits = Limits(
+            memory=memory_limit or default_memory_limit(workers),
+            recycle_jobs=recycle_jobs,
+            recycle_memory=recycle_memory,
+            start_seconds=start_seconds,
+        )
+        self._slots = [Slot(target, limits, self._cache, self._note, command) for _ in range(workers)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(slot,), name=f"oracle-{number}", daemon=True)
+            for number, slot in enumerate(self._slots)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def workers(self) -> int:
+        """How many jobs are answered at once."""
+        return self._workers
+
+    @property
+    def queue_depth(self) -> int:
+        """Jobs waiting; cancelled ones not counted."""
+        with self._changed:
+            return sum(not task.future.cancelled() for _, _, task in self._queue)
+
+    @property
+    def busy_seconds(self) -> float:
+        """Worker time spent lowering and compiling so far, in seconds over all workers."""
+        return self.stats().busy_seconds
+
+    def stats(self) -> PoolStats:
+        """Return the counters."""
+        depth = self.queue_depth
+        with self._changed:
+            count, seconds = self._count, self._seconds
+            return PoolStats(
+                queued=depth,
+                running=count["running"],
+                answered=count["answered"],
+                cached=count["cached"],
+                skipped=count["skipped"],
+                invalid=count["invalid"],
+                compiled=count["compiled"],
+                deaths=count["deaths"],
+                starts=count["starts"],
+                busy_seconds=seconds["busy"],
+                start_seconds=seconds["start"],
+            )
+
+    def submit(
+        self,
+        job: Job,
+        *,
+        timeout: float | None = None,
+        priority: int = 0,
+        fresh: bool = False,
+        want_module: bool = False,
+    ) -> Future[Result]:
+        """Queue `job`; a job of higher `priority` goes first, equals in order of submission.
+
+        `fresh`: alone in a new worker, whatever the cache says. `want_module`: have the module's text in the
+        result; the cache then answers only what comes after lowering. A queued future can be cancelled.
+
+        What a program does is never an exception of the future, only `WorkerError` or `TargetError` are: no
+        worker can be had, or the pool was closed.
+        """
+        task = Task(
+            job,
+            lambda results: results[0],
+            timeout=self.timeout if timeout is None else timeout,
+            fresh=fresh,
+            want_module=want_module,
+        )
+        if self._cache is not None and not fresh and not want_module:
+            known = known_answer(self._cache, job, task.timeout)
+            if known is not None:
+                task.future.set_running_or_notify_cancel()
+                self._finish(task, [known])
+                return task.future
+        self._enqueue(task, priority)
+        return task.future
+
+    def confirm(
+        self, job: Job, times: int = 2, *, timeout: float | None = None, priority: int = 0
+    ) -> Future[Confirmation]:
+        """Queue `times` repeats of `job`, alone in a new worker (in another new one after each death)."""
+        limit = self.timeout if timeout is None else timeout
+        task = Task(job, Confirmation.of, timeout=limit, fresh=True, times=times)
+        self._enqueue(task, priority)
+        return task.future
+
+    def wait_ready(self) -> Incompatible | None:
+        """Wait for the first worker. Returns None, or the answer every job will get.
+
+        Raises `WorkerError` or `TargetError` when no worker can be started.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._unfit is not None or self._closed)
+            unfit = self._unfit
+        if isinstance(unfit, ScanshrinkError):
+            raise unfit
+        return unfit
+
+    def close(self) -> None:
+        """Cancel what is queued, end the workers at once, and fail what was running with a `WorkerError`."""
+        with self._changed:
+            self._closed = True
+            waiting = [task for _, _, task in self._queue]
+            self._queue.clear()
+            self._changed.notify_all()
+        for task in waiting:
+            task.future.cancel()
+        for slot in self._slots:
+            slot.stop()
+        for thread in self._threads:
+            thread.join(_JOIN_SECONDS)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _enqueue(self, task: Task, priority: int) -> None:
+        with self._changed:
+            if self._closed:
+                raise WorkerError("the pool is closed")
+            heapq.heappush(self._queue, (-priority, next(self._order), task))
+            self._changed.notify()
+
+    def _take(self) -> Task | None:
+        with self._changed:
+            while True:
+                while self._queue:
+                    task = heapq.heappop(self._queue)[2]
+                    if task.future.set_running_or_notify_cancel():
+                        self._count["running"] += 1
+                        return task
+                if self._closed:
+                    return None
+                self._changed.wait()
+
+    def _serve(self, slot: Slot) -> None:
+        """Run one slot's thread: start its worker ahead of the first job, then serve until closed."""
+        try:
+            self._become_ready(slot)
+            while (task := self._take()) is not None:
+                self._answer(slot, task)
+        finally:
+            slot.close()
+
+    def _become_ready(self, slot: Slot) -> None:
+        unfit = slot.prepare()
+        with self._changed:
+            if unfit is None:
+                self._ready = True
+            elif self._unfit is None and not self._closed:
+                self._unfit = unfit
+            self._changed.notify_all()
+
+    def _answer(self, slot: Slot, task: Task) -> None:
+        try:
+            results = [
+                slot.ask(task.job, task.timeout, fresh=task.fresh, first=index == 0, want_module=task.want_module)
+                for index in range(task.times)
+            ]
+        except ScanshrinkError as error:
+            with self._changed:
+                self._count["running"] -= 1
+            task.future.set_exception(error)
+            return
+        except BaseException as error:  # a bug of ours: it belongs to whoever waits, not to a silent thread
+            task.future.set_exception(error)
+            raise
+        with self._changed:
+            self._count["running"] -= 1
+        self._finish(task, results)
+
+    def _finish(self, task: Task, results: list[Result]) -> None:
+        with self._changed:
+            for result in results:
+                self._count["answered"] += 1
+                self._count["cached"] += result.cached
+                self._count["skipped"] += isinstance(result.answer, Skipped)
+                self._count["invalid"] += isinstance(result.answer, Invalid)
+                self._count["compiled"] += result.seconds_compile > 0
+        task.future.set_result(task.finish(results))
+
+    def _note(self, what: str, seconds: float) -> None:
+        """Count an event of a slot: "busy", "start" or "death"."""
+        with self._changed:
+            self._seconds[what] += seconds
+            self._count[{"start": "starts", "death": "deaths"}.get(what, what)] += 1

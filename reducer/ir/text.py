@@ -60,6 +60,8 @@ from reducer.ir.types import DTYPES
 from reducer.ir.walk import args_of, children
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_.:<>-]+")
+#: Attributes of a region stand on its first line up to this width (not counting what encloses it), else one a line.
+_WIDTH: Final = 88
 _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz"
 
 #: What stands for a variable: its letter when a whole program is printed, its number in an error message.
@@ -241,7 +243,11 @@ def _block(block: Block, letters: Iterator[int]) -> list[str]:
             continue
         head, words = _words_of(eqn)
         outs = _vars(eqn.outs, name)
-        lines.append(f"    {outs + ' = ' if outs else ''}{head}[{' '.join(words)}".rstrip())
+        start = f"    {outs + ' = ' if outs else ''}{head}["
+        if len(start) + len(" ".join(words)) <= _WIDTH:
+            lines.append(start + " ".join(words))
+        else:
+            lines += [start, *(f"      {word}" for word in words)]
         for field, child in nested:
             first, *rest = _block(child, letters)
             lines.append(f"      {field}={first}")

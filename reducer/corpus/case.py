@@ -42,6 +42,8 @@ MESSAGE_CAP: Final = 4096
 """Longest compiler message a case keeps, in characters."""
 
 SLUG: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?")
+_FRAMES: Final = "Suspected Python Code Location:"
+_FOLDERS: Final = re.compile(r"""(?<![^\s"'(=<,\[])/(?:[^\s"'<>:()\[\],/]+/)+""")
 _READABLE_CAP: Final = 56
 _HASH_DIGITS: Final = 8
 
@@ -72,7 +74,8 @@ class CaseTarget(_Part, frozen=True, kw_only=True):
 class OutcomeRecord(_Part, frozen=True, kw_only=True):
     """What happened to a case's minimum on one libtpu file and topology, under one jaxlib.
 
-    `signature` and `family` are empty unless it failed; `message` is the compiler's text, cut to `MESSAGE_CAP`.
+    `signature` and `family` are empty unless it failed; `message` is the compiler's text without paths of the machine
+    it ran on, cut to `MESSAGE_CAP`.
     """
 
     libtpu: str
@@ -98,7 +101,7 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
             outcome=msgspec.convert(word(answer), Word),
             signature=signature,
             family=family,
-            message=clip(message_of(answer), MESSAGE_CAP),
+            message=clip(without_paths(message_of(answer)), MESSAGE_CAP),
             memory=answer.memory if isinstance(answer, Compiled) else None,
             jaxlib=jaxlib,
         )
@@ -256,6 +259,14 @@ def key_digest(kind: str, signature: str, tier: str) -> str:
     """The part of a slug that stands for the case's key."""
     text = "\n".join((kind, tier, signature)).encode("utf-8", "backslashreplace")
     return hashlib.sha256(text).hexdigest()[:_HASH_DIGITS]
+
+
+def without_paths(message: str) -> str:
+    """A compiler's message without the frames of whoever compiled, and without folders of their machine.
+
+    Cases are shared, and these say nothing about the failure: the script prints its own.
+    """
+    return _FOLDERS.sub("", message.partition(_FRAMES)[0]).rstrip()
 
 
 def release_name(libtpu: str) -> str:

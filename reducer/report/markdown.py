@@ -16,7 +16,7 @@ from reducer.report.render import environment, summary
 NEIGHBOURS: Final = 12
 
 _FAILURES: Final = {
-    "rejected": "is rejected by the compiler with an internal error",
+    "rejected": "is rejected by the compiler",
     "crashed": "takes the compiler's process down",
     "timed-out": "keeps the compiler busy until its time is up",
     "invalid": "fails",

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reducer.corpus.case import Case
+from reducer.corpus.case import Case, release_order
 from reducer.corpus.store import Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
 from reducer.report.render import line
@@ -101,6 +101,8 @@ def verification_line(checked: Check | Damaged) -> str:
     match checked.verdict:
         case Verdict.AS_RECORDED:
             return f"as recorded  {slug} on {release}: {actual}"
+        case Verdict.FIXED if release_order(checked.seen.libtpu) < release_order(checked.case.target.libtpu):
+            return f"compiles     {slug} on {release}, which is older than where it was found"
         case Verdict.FIXED:
             return f"FIXED        {slug} compiles on {release} (before: {expected})"
         case Verdict.CHANGED:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from reducer.corpus import Case, Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
-from reducer.report.tables import check_line, show_cases, show_failures, show_verification
+from reducer.report.tables import check_line, show_cases, show_failures, show_verification, verification_line
 
 Make = Callable[..., Case]
 
@@ -94,6 +94,10 @@ def test_verification(make: Make) -> None:
         "damaged      x: broken",
         "5 cases: 1 as recorded, 1 fixed, 1 changed, 1 damaged, 1 not judged",
     ]
+    older = msgspec.structs.replace(seen, libtpu="0.0.9", outcome="compiled")
+    line = verification_line(Check(make(), older, Verdict.FIXED, "", "compiled"))
+    assert line == f"compiles     {slug} on 0.0.9, which is older than where it was found"
+    assert verification_line(check(Verdict.AS_RECORDED)) == f"as recorded  {slug} on 0.0.52: rejected: b"
     assert shown(lambda c: show_verification(Verification(), c), terminal=False) == "0 cases\n"
 
 

@@ -1,0 +1,143 @@
+"""`scanshrink corpus`: list the cases, rerun them, render a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option
+from reducer.cli.inputs import existing
+from reducer.cli.session import warn
+from reducer.corpus import Case, Corpus, Damaged
+from reducer.corpus.runner import Runner
+from reducer.corpus.verify import Check, Verification, verify
+from reducer.oracle.cache import OutcomeCache
+from reducer.report.html import write_page
+from reducer.report.markdown import markdown
+from reducer.report.tables import show_cases, show_verification, verification_line
+
+_folder = click.argument("folder", type=click.Path(path_type=Path), default=Path("corpus"), metavar="[FOLDER]")
+
+
+class _Group(click.Group):
+    command_class = Command
+
+
+@click.group(cls=_Group)
+def corpus() -> None:
+    """Look at a corpus of minimal failures, and rerun it.
+
+    \b
+    Example: scanshrink corpus verify corpus --libtpu 0.0.50.1
+    """
+
+
+@corpus.command("list")
+@_folder
+@json_option
+def list_(folder: Path, as_json: bool) -> None:
+    """Show each case: name, tier, size, signature; damaged ones are named and skipped.
+
+    \b
+    Example: scanshrink corpus list corpus
+    """
+    entries = list(Corpus(existing(folder)))
+    if not as_json:
+        show_cases(entries)
+        return
+    cases = [
+        {
+            "case": c.slug,
+            "kind": c.kind,
+            "tier": c.tier,
+            "size": c.minimum.size,
+            "signature": c.signature,
+            "family": c.family,
+            "finds": c.finds,
+        }
+        for c in entries
+        if isinstance(c, Case)
+    ]
+    damaged = [{"path": str(d.path), "reason": d.reason} for d in entries if isinstance(d, Damaged)]
+    emit_json("corpus list", cases=cases, damaged=damaged)
+
+
+@corpus.command("verify")
+@_folder
+@click.option(
+    "--libtpu",
+    "libtpus",
+    metavar="VERSION|PATH",
+    multiple=True,
+    help="Release to run on; repeatable. Default: installed.",
+)
+@click.option("--record", is_flag=True, help="Write what was seen into the cases.")
+@jobs_option
+@json_option
+def verify_(
+    folder: Path,
+    record: bool,
+    libtpus: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Compile every case again, on its own topology and options: as recorded, fixed, or changed?
+
+    Exit code 1 if a case changed or is damaged; a fixed one is good news. --record writes what was seen into the
+    cases, so that their table of releases grows.
+
+    \b
+    Example: scanshrink corpus verify corpus --libtpu 0.0.52 --libtpu 0.0.50.1
+    """
+    store = Corpus(existing(folder), report=markdown)
+    entries = list(store)
+    runs = []
+    for spec in libtpus or (None,):
+        with OutcomeCache(warn=warn) as cache, Runner(store, spec, workers=default_jobs(jobs), cache=cache) as run:
+            result = verify(entries, run, workers=default_jobs(jobs), progress=lambda c: _tell(c, quiet=as_json))
+        runs.append(result)
+        if record:
+            for check in result.checks:
+                store.update(check.case.slug, lambda case, seen=check.seen: case.with_outcomes(seen))  # type: ignore[misc]
+    if as_json:
+        emit_json("corpus verify", **_totals(runs))
+    else:
+        for result in runs:
+            show_verification(result)
+    sys.exit(max(result.exit_code for result in runs))
+
+
+def _tell(checked: Check | Damaged, *, quiet: bool) -> None:
+    if not quiet:
+        click.echo(verification_line(checked), err=True)
+
+
+def _totals(runs: list[Verification]) -> dict[str, Any]:
+    """The counts of all runs together; `cases` and `damaged` are of the corpus, not of each run."""
+    parts = [result.as_json() for result in runs]
+    totals: dict[str, Any] = {name: parts[0][name] for name in ("cases", "damaged")}
+    for name in ("as_recorded", "fixed", "changed", "not_judged"):
+        totals[name] = sum(part[name] for part in parts)
+    return totals | {"results": [row for part in parts for row in part["results"]]}
+
+
+@corpus.command("report")
+@_folder
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("corpus.html"), metavar="FILE", help="Page to write."
+)
+@json_option
+def report(folder: Path, out: Path, as_json: bool) -> None:
+    """Write one self-contained HTML page: the cases, and what each does on every release recorded.
+
+    \b
+    Example: scanshrink corpus report corpus --out corpus.html
+    """
+    count = write_page(Corpus(existing(folder)), out)
+    if as_json:
+        emit_json("corpus report", page=str(out), cases=count)
+    else:
+        click.echo(f"{out}: {count} cases")

@@ -1,0 +1,112 @@
+"""Reading what a user points at: a case, a program, a StableHLO module, or a function of a script."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import msgspec
+
+from reducer.corpus import Case
+from reducer.corpus.casefile import load_case
+from reducer.errors import InputError
+from reducer.ir.check import check as check_program
+from reducer.ir.codec import decode
+from reducer.ir.equations import Program
+from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
+from reducer.oracle.programs import program_job
+
+#: Larger modules than any real train step (the 7,000-operation one is 1 MB); a bomb in a .gz stops here.
+MODULE_LIMIT = 64 << 20
+_SCRIPT = re.compile(r"(?P<path>.+\.py):(?P<function>[A-Za-z_]\w*)")
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One thing to compile: what the user called it, the job, and the program or case behind it, if any."""
+
+    name: str
+    job: Job
+    program: Program | None = None
+    case: Case | None = None
+
+
+def read(name: str) -> Item:
+    """Read one argument of `check`, `reduce` or `bisect`.
+
+    Raises:
+        InputError: missing, unreadable, too large, of a newer format, or of no known kind; says what to do.
+    """
+    script = _SCRIPT.fullmatch(name)
+    if script is not None:
+        path = Path(script["path"])
+        _require(path)
+        return Item(name, ScriptJob(path=str(path.absolute()), function=script["function"]))
+    path = Path(name)
+    _require(path)
+    if path.is_dir() or path.name == "case.json":
+        return _case(name, path if path.is_dir() else path.parent)
+    if path.name.endswith((".mlir", ".mlir.gz", ".mlirbc")):
+        return Item(name, ModuleJob.of(_module(path)))
+    if path.suffix == ".json":
+        return _program(name, path)
+    if path.suffix == ".py":
+        raise InputError(f"{name}: which function?", hint=f"name it as {name}:function, returning (fn, abstract args)")
+    raise InputError(
+        f"{name}: not a kind of input",
+        hint="give a case folder, case.json, program.json, .mlir[.gz] or script.py:function",
+    )
+
+
+def existing(folder: Path) -> Path:
+    """The folder, which must be there.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder", hint="a corpus is a folder of cases, made by `scanshrink hunt`")
+    return folder
+
+
+def _require(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MODULE_LIMIT:
+            raise InputError(f"{path}: {path.stat().st_size >> 20} MiB is beyond the limit of {MODULE_LIMIT >> 20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _module(path: Path) -> bytes:
+    data = _read_bytes(path)
+    if path.suffix == ".gz":
+        try:
+            with gzip.open(path) as stream:
+                data = stream.read(MODULE_LIMIT + 1)
+        except (OSError, EOFError) as error:
+            raise InputError(f"{path}: not a gzip file: {error}") from None
+        if len(data) > MODULE_LIMIT:
+            raise InputError(f"{path}: unpacks to more than {MODULE_LIMIT >> 20} MiB")
+    if not data.strip():
+        raise InputError(f"{path}: is empty")
+    return data
+
+
+def _program(name: str, path: Path) -> Item:
+    program = decode(_read_bytes(path))
+    check_program(program)
+    return Item(name, program_job(program), program=program)
+
+
+def _case(name: str, folder: Path) -> Item:
+    case = load_case(folder)
+    minimum = case.minimum
+    if minimum.program is None:
+        return Item(name, ModuleJob.of(_module(folder / minimum.module)), case=case)
+    return Item(name, program_job(minimum.program), program=minimum.program, case=case)

@@ -1,0 +1,67 @@
+"""Opening what commands work with: targets, pools of workers, the outcome cache."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import click
+
+from reducer.cli.common import one_line
+from reducer.errors import TargetError
+from reducer.oracle.cache import OutcomeCache
+from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
+from reducer.oracle.target import DEFAULT_TOPOLOGY, Options, Target, parse_option, resolve_target
+
+
+def parse_options(options: Sequence[str]) -> Options:
+    """Read repeated ``--option NAME=VALUE``.
+
+    Raises:
+        TargetError: one is malformed.
+    """
+    return tuple(sorted(parse_option(text) for text in options))
+
+
+def targets(libtpus: Sequence[str], topology: str | None, options: Sequence[str]) -> list[Target]:
+    """One target per ``--libtpu``, or the installed release.
+
+    Raises:
+        TargetError: unknown release, path, topology or option.
+    """
+    chosen = parse_options(options)
+    return [resolve_target(spec, topology or DEFAULT_TOPOLOGY, chosen) for spec in libtpus or (None,)]
+
+
+@contextlib.contextmanager
+def open_pool(target: Target, jobs: int, *, timeout: float | None = None, use_cache: bool = True) -> Iterator[Pool]:
+    """A pool of `jobs` workers for a target that can compile here, with the persistent outcome cache.
+
+    Raises:
+        TargetError: this jaxlib and this libtpu cannot work together, or the compiler refuses the options.
+        WorkerError: no worker can be started.
+    """
+    with contextlib.ExitStack() as stack:
+        cache = stack.enter_context(OutcomeCache(warn=warn)) if use_cache else None
+        pool = stack.enter_context(Pool(target, jobs, timeout=timeout or DEFAULT_TIMEOUT, cache=cache))
+        yield pool
+
+
+def require_compatible(pool: Pool) -> None:
+    """Wait for the first worker.
+
+    Raises:
+        TargetError: the libtpu does not work with this jaxlib.
+        WorkerError: no worker can be started.
+    """
+    unfit = pool.wait_ready()
+    if unfit is not None:
+        raise TargetError(
+            f"libtpu {pool.target.libtpu} does not work with this jaxlib: {one_line(unfit.message, 200)}",
+            hint="try a newer release; `scanshrink doctor` shows what is installed",
+        )
+
+
+def warn(text: str) -> None:
+    """Print a warning on stderr; the command goes on."""
+    click.echo(f"warning: {one_line(text)}", err=True)

@@ -1,0 +1,7 @@
+"""Hunting: generate, compile, keep what fails, shrink it, save it."""
+
+from reducer.hunt.engine import Hunt, Programs, Stopped, Workshop
+from reducer.hunt.finds import Find, SignatureRow, Snapshot, Summary
+from reducer.hunt.source import Source
+
+__all__ = ["Find", "Hunt", "Programs", "SignatureRow", "Snapshot", "Source", "Stopped", "Summary", "Workshop"]

@@ -1,0 +1,75 @@
+"""A failure as a corpus case: the record, and the files beside it. Used by hunts and reductions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import Literal
+
+from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMinimum, slug_for
+from reducer.corpus.runner import record_of
+from reducer.ir.equations import Program
+from reducer.ir.order import size
+from reducer.lowering.emit import emit
+from reducer.oracle.environment import relevant_environment
+from reducer.oracle.outcome import Result
+from reducer.oracle.signature import Signature
+from reducer.oracle.target import Target
+
+ProgramTier = Literal["program", "placement"]
+
+
+def environment_of(target: Target) -> dict[str, str]:
+    """What a maintainer asks for: versions, and the variables that change what the compiler does."""
+    versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib")}
+    return {
+        "python": platform.python_version(),
+        **versions,
+        "libtpu": f"{target.libtpu} (sha256 {target.sha256})",
+        "platform": platform.platform(),
+        **relevant_environment(),
+    }
+
+
+def case_of(
+    program: Program,
+    tier: ProgramTier,
+    found: Signature,
+    result: Result,
+    target: Target,
+    *,
+    how: Found,
+    start: Program | None = None,
+    finds: int = 1,
+) -> tuple[Case, dict[str, bytes | str]]:
+    """The case of a program that fails with `found` on `target`, and its files by name.
+
+    Args:
+        program: the minimum so far, of `tier`.
+        tier: the level it is written at.
+        found: its signature.
+        result: the oracle's answer about it, with the module's text.
+        target: what it was compiled for.
+        how: how it was found.
+        start: the find before reduction.
+        finds: how often the failure was met.
+    """
+    record = record_of(target, result)
+    script = emit(program)  # TODO
+    case = Case(
+        slug=slug_for(found.slug, kind="error", signature=found.text, tier=tier),
+        kind="error",
+        signature=found.text,
+        family=found.family,
+        target=CaseTarget.of(target),
+        tiers={tier: TierMinimum(size=size(program), program=program, script="repro.py", module="program.mlir")},
+        outcomes=(record,),
+        found=how,
+        finds=finds,
+        environment=environment_of(target),
+        start=Start(tier=tier, size=size(start), program=start) if start is not None else None,
+    )
+    return case, {"repro.py": script, "program.mlir": result.module}
+
+
+__all__ = ["OutcomeRecord", "case_of", "environment_of"]

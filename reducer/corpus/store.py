@@ -220,7 +220,7 @@ class Corpus:
                     raise InputError(f"{path}: the case calls itself {case.slug}", hint="rename the folder to that")
                 return case
             except InputError as error:
-                damaged = Damaged(path, str(error))
+                damaged = Damaged(path, _utf8(str(error)).decode())  # a file name can hold undecodable bytes
                 if (path / CASE_FILE).exists():
                     break
             # Perhaps it was being replaced while it was read: it is in one of the two places.

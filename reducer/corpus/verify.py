@@ -65,7 +65,14 @@ class Verification(msgspec.Struct, frozen=True):
                 {"case": c.case.slug, "verdict": c.verdict.value, "expected": c.expected, "actual": c.actual}
                 for c in self.checks
             ]
-            + [{"case": d.path.name, "verdict": "damaged", "reason": d.reason} for d in self.damaged],
+            + [
+                {
+                    "case": d.path.name.encode("utf-8", "backslashreplace").decode(),
+                    "verdict": "damaged",
+                    "reason": d.reason,
+                }
+                for d in self.damaged
+            ],
         }
 
 

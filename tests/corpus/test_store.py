@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 
 from reducer.corpus import Case, Corpus, Damaged, Start, Status, TierMinimum, encode_case, load_case, slug_for
 from reducer.corpus import atomic as atomic_module
+from reducer.corpus.verify import verify
 from reducer.errors import InputError, StorageError
 
 from .cases import FILES, TARGET, chain, placed, record
@@ -144,6 +146,13 @@ class TestAdd:
         assert not corpus.folder.exists()
 
 
+def test_threads_share_a_corpus(corpus: Corpus, make: Make) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda size: corpus.add(make(size), FILES), [9, 8, 7, 6, 5, 4, 3, 2] * 2))
+    assert list(corpus) == [make(2, finds=16)]
+    assert sum(r.status is Status.NEW for r in results) == 1
+
+
 def test_reports_are_rendered_from_the_stored_case(tmp_path: Path, make: Make) -> None:
     corpus = Corpus(tmp_path, report=lambda case: f"{case.minimum.size} {len(case.outcomes)}\ud800")
     slug = corpus.add(make(5), FILES).case.slug
@@ -180,6 +189,15 @@ class TestRead:
             "z-link": "is a symbolic link (a case is ",
             "z-newer": "written by a newer scanshrink ",
         }
+
+    def test_a_folder_name_that_is_no_text(self, corpus: Corpus) -> None:
+        corpus.folder.mkdir()
+        os.mkdir(os.fsencode(corpus.folder) + b"/caf\xe9")
+        (entry,) = corpus
+        assert isinstance(entry, Damaged)
+        assert "caf\\udce9/case.json" in entry.reason
+        result = verify(corpus, lambda _: record()).as_json()
+        assert result["results"][0]["case"] == "caf\\udce9"
 
     def test_get_says_what_is_wrong(self, corpus: Corpus, make: Make) -> None:
         slug = corpus.add(make(), FILES).case.slug

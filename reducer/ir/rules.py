@@ -121,7 +121,7 @@ _FLOAT_FUNCTIONS: Final = (
 )
 for _name in _FLOAT_FUNCTIONS.split():
     RULES[_name] = _elementwise(1, "f")
-for _name in ("neg", "sign", "abs", "square", "integer_pow"):
+for _name in ("neg", "sign", "square", "integer_pow"):
     RULES[_name] = _elementwise(1, "fi")
 for _name in ("copy", "stop_gradient"):
     RULES[_name] = _elementwise(1, "fib")
@@ -156,6 +156,13 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 def _one(recorded: tuple[Type, ...]) -> Type:
     _need(len(recorded) == 1, f"has one result, got {len(recorded)}")
     return recorded[0]
+
+
+@_rule("abs")
+def _abs(args: tuple[Type, ...], _: Attributes, __: tuple[Type, ...]) -> tuple[Type, ...]:
+    _arity(args, 1)
+    _need(args[0].inexact or args[0].integer, f"does not take {args[0].dtype}")
+    return (args[0].with_dtype("float32") if args[0].dtype == "complex64" else args[0],)
 
 
 @_rule("pow")

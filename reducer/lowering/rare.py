@@ -67,7 +67,8 @@ def _stack(use: Use) -> Expr:
 @register("unstack")
 def _unstack(use: Use) -> Expr:
     (x,) = arguments(use, 1)
-    return call("jnp.unstack", x.typed, axis=attribute(use.attributes.get("axis", 0)))
+    pieces = call("jnp.unstack", x.typed, axis=attribute(use.attributes.get("axis", 0)))
+    return pieces if len(use.outs) > 1 else Expr(f"{pieces.text}[0]")
 
 
 @register("ragged_dot_general")

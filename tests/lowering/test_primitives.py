@@ -80,6 +80,9 @@ SCATTER = ScatterDims(update_window_dims=(1,), inserted_window_dims=(0,), scatte
 DIMS = (((1,), (0,)), ((), ()))
 WINDOW = {"window_dimensions": (2, 1), "window_strides": (1, 1), "padding": ((0, 0), (0, 0))}
 
+RAGGED = {"ragged_dot_dimension_numbers": ((((1,), (1,)), ((), ())), (0,), (0,))}
+APPROXIMATE = {"reduction_dimension": 1, "recall_target": "0.95", "is_max_k": True}
+
 
 def elementwise() -> Iterator[Case]:
     unary = {
@@ -336,6 +339,13 @@ def arrays() -> Iterator[Case]:
     )
     yield case("tile", X, to="f32[4,3]", numbers=lambda x: np.tile(x, (2, 1)), traced=None)
     yield case("empty", to=X)
+    yield case("stack", X, X, to="f32[2,2,3]", axis=1, numbers=lambda x, y: np.stack([x, y], 1))
+    yield case("unstack", X, to="f32[2] f32[2] f32[2]", axis=1)
+    yield case("ragged_dot_general", "f32[4,3]", "f32[2,3,5]", "i32[2]", to="f32[4,5]", **RAGGED)
+    yield case("approx_top_k", X, to="f32[2,2] i32[2,2]", **APPROXIMATE)
+    yield case("lu", "f32[2,2]", to="f32[2,2] i32[2] i32[2]")
+    yield case("qr", "f32[3,2]", to="f32[3,2] f32[2,2]", full_matrices=False, traced=None)
+    yield case("eigh", "f32[2,2]", to="f32[2,2] f32[2]", lower=True, sort_eigenvalues=True)
     yield case("cholesky", "f32[2,2]", to="f32[2,2]", traced=None)
     yield case("triangular_solve", "f32[2,2]", "f32[2,3]", to="f32[2,3]", left_side=True, lower=True)
     yield case("fft", "c64[8]", to="c64[8]", fft_type=Enum("FftType.FFT"), fft_lengths=(8,))

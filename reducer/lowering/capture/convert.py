@@ -17,8 +17,8 @@ import numpy as np
 from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Mesh, Metadata, Name, Op, Transfer, Var
 from reducer.ir.rules import RULES
-from reducer.ir.scalars import canonical_scalar
-from reducer.ir.types import Type
+from reducer.ir.scalars import canonical_scalar, convert_scalar
+from reducer.ir.types import DTYPES, Type
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.attributes import attributes
 from reducer.lowering.capture.decisions import Decisions
@@ -310,7 +310,9 @@ def _convert(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]
     # Weak types do not exist here, so a conversion that only changes weakness is the value itself.
     if str(eqn.invars[0].aval.dtype) == str(eqn.outvars[0].aval.dtype):
         return args
-    return _operation(converter, frame, eqn, args)
+    # Tracing folds a conversion of a scalar, so there is none in the IR; what is made of it must see that here.
+    scalar = convert_scalar(args[0], str(eqn.outvars[0].aval.dtype)) if isinstance(args[0], Lit) else None
+    return _operation(converter, frame, eqn, args) if scalar is None else (scalar,)
 
 
 @handles("one_minus_square")
@@ -351,6 +353,31 @@ def _empty(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) 
 def _tie(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     del converter, frame, eqn
     return args[1:]
+
+
+@handles("lt_to", "le_to", "eq_to")
+def _total_order(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    """Comparisons in which -0.0 comes before 0.0 and nan last: those of the bit patterns as integers."""
+    metadata, _ = converter.metadata(frame, eqn)
+
+    def add(primitive: str, type_: Type, *operands: Arg) -> int:
+        out = frame.var(type_)
+        frame.add(Op(outs=(out,), primitive=primitive, args=operands, metadata=metadata))
+        return out.id
+
+    keys: list[Arg] = []
+    for arg, var in zip(args, eqn.invars, strict=True):
+        type_ = type_of(var.aval)
+        if not type_.inexact:
+            keys.append(arg)
+            continue
+        bits = 8 * DTYPES[type_.dtype][1]
+        integer = type_.with_dtype(f"int{bits}")
+        pattern = add("bitcast_convert_type", integer, arg)
+        sign = add("shift_right_arithmetic", integer, pattern, Lit(integer.dtype, str(bits - 1)))
+        flip = add("shift_right_logical", integer, sign, Lit(integer.dtype, "1"))
+        keys.append(add("xor", integer, pattern, flip))
+    return (add(eqn.primitive.name.removesuffix("_to"), type_of(eqn.outvars[0].aval), *keys),)
 
 
 @handles("platform_index")

@@ -139,3 +139,12 @@ def _linear_solve(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg,
     jaxpr, consts = versions.open_jaxpr(solve)
     given = args[first : first + lengths.solve] + args[sum(lengths) :]
     return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, given, strict=True)))
+
+
+@handles("call_hi_primitive", table=REGIONS)
+def _high_level(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    """Operations some versions define by an expansion into others."""
+    if converter.keeps_rules and any(type_of(v.aval).inexact for v in eqn.outvars):
+        raise ProgramError("it has derivative rules of its own", hint=_HINT)
+    jaxpr, consts = versions.open_jaxpr(_traced(lambda: versions.expansion(eqn)))
+    return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, args, strict=True)))

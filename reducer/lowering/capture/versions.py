@@ -150,3 +150,19 @@ def vjp_rule(eqn: Any) -> VjpRule:
 
     needed = [*types, *(a for a in outs if inexact(a))]
     return VjpRule(fwd, tuple(consts), tuple(residuals), jax.make_jaxpr(bwd)(*map(struct_of, needed)))
+
+
+def expansion(eqn: Any) -> Any:
+    """Trace what a high-level primitive stands for.
+
+    Raises:
+        Exception: whatever its code raises.
+    """
+    import jax
+
+    primitive = eqn.params["_prim"]
+
+    def expand(*values: Any) -> Any:
+        return primitive.expand(*jax.tree.unflatten(primitive.in_tree, values))
+
+    return jax.make_jaxpr(expand)(*(struct_of(v.aval) for v in eqn.invars))

@@ -20,6 +20,7 @@ from reducer.hunt.state import latest_seed, load_state, pending_finds, save_stat
 from reducer.hunt.workshop import RealWorkshop
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
+from reducer.report.markdown import markdown
 from reducer.report.tables import show_failures
 
 DEFAULT_CORPUS = Path("finds")
@@ -86,7 +87,7 @@ def hunt(
     known = _known(excluded)
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
     _require_writable(folder)
-    corpus = Corpus(folder)
+    corpus = Corpus(folder, report=markdown)
     progress = make_progress()
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(open_pool(target, default_jobs(jobs), timeout=timeout))

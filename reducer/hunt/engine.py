@@ -250,7 +250,7 @@ class Hunt:
             return
         finally:
             self._reducing = None
-        find.reduced_seconds = time.monotonic() - begun
+        find.reduced_seconds = round(time.monotonic() - begun, 2)
         find.state = "saved"
         self._workshop.keep(find)
         self._notify(

@@ -89,6 +89,7 @@ class SignatureRow(msgspec.Struct, frozen=True):
     size: int
     first_seconds: float
     compiles_to_minimum: int
+    reduce_seconds: float | None
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -121,4 +122,5 @@ def row(find: Find) -> SignatureRow:
         size=find.size,
         first_seconds=round(find.first_seconds, 2),
         compiles_to_minimum=find.compiles,
+        reduce_seconds=find.reduced_seconds,
     )

@@ -211,7 +211,7 @@ class Writer:
 
     def _assign(self, eqn: Equation, expr: Expr, hints: Sequence[str] = ()) -> None:
         targets = self.targets(eqn.outs, hints or (names.hint(eqn),))
-        self.statement(eqn, f"{', '.join(targets) or '_'} = ", expr.text)
+        self.statement(eqn, f"{texts.targets(targets)} = ", expr.text)
 
     def targets(self, outs: Sequence[Var], hints: Sequence[str] = ()) -> list[str]:
         """Fresh names for results, from now on their values."""

@@ -21,8 +21,9 @@ from reducer.ir.types import Type
 from reducer.ir.walk import args_of, bindings, blocks, equations
 from reducer.lowering import entry, names, texts
 from reducer.lowering.blocks import Context, Writer
+from reducer.lowering.fold import WIDTH, fold
 from reducer.lowering.policies import policy_text
-from reducer.lowering.texts import ATOM, Expr, pack, wrapped
+from reducer.lowering.texts import ATOM, Expr, pack
 
 _CHECK = '''\
 def check(where, recorded, value):
@@ -83,7 +84,10 @@ def emit_text(program: Program, *, typed: bool = False) -> Text:
     if typed:
         parts.append(_CHECK)
     parts += [function, _differentiated(program), entry.lower(program, inputs, wide=_wide(program))]
-    return Text(_imports("\n".join(parts)), _joined(parts))
+    body = _joined(parts)
+    if not typed:  # a typed line ends in a comment that names its equation
+        body = "\n".join(part for line in body.split("\n") for part in fold(line))
+    return Text(_imports(body), body)
 
 
 def _joined(parts: list[str]) -> str:
@@ -139,7 +143,7 @@ def _function(program: Program, context: Context) -> tuple[str, list[str]]:
         result = _objective(writer.write(summed), types)
         head = "def loss("
     body = [*writer.lines, f"return {result}"]
-    return "\n".join([*wrapped(head, params, "):"), *(f"    {line}".rstrip() for line in body)]), params
+    return "\n".join([f"{head}{', '.join(params)}):", *(f"    {line}".rstrip() for line in body)]), params
 
 
 def _objective(values: list[Expr], types: list[Type]) -> str:
@@ -149,7 +153,8 @@ def _objective(values: list[Expr], types: list[Type]) -> str:
         if type_.dtype not in ("float32", "complex64"):
             term = f"{term}.astype(jnp.float32)"
         terms.append(f"{term}.sum()" if type_.shape else term)
-    return " + ".join(terms) or "jnp.float32(0.0)"
+    text = " + ".join(terms) or "jnp.float32(0.0)"
+    return f"({text})" if len(text) > WIDTH - 12 else text
 
 
 def _differentiated(program: Program) -> str:

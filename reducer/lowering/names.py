@@ -6,6 +6,7 @@ from there: blocks are closed, so these are known before the function is written
 
 from __future__ import annotations
 
+import keyword
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -18,34 +19,10 @@ from reducer.lowering.texts import identifier
 #: Names the text itself uses; no variable may hide them.
 RESERVED: Final = frozenset(
     (
-        "jax",
-        "jnp",
-        "np",
-        "lax",
-        "checkpoint_name",
-        "set_xla_metadata",
-        "Mesh",
-        "NamedSharding",
-        "P",
-        "SingleDeviceSharding",
-        "program",
-        "loss",
-        "fn",
-        "lower",
-        "device",
-        "host",
-        "mesh",
-        "devices",
-        "check",
-        "tuple",
-        "str",
-        "set",
-        "range",
-        "len",
-        "print",
-        "True",
-        "False",
-        "None",
+        *keyword.kwlist,
+        *("jax", "jnp", "np", "lax", "checkpoint_name", "set_xla_metadata"),
+        *("Mesh", "NamedSharding", "P", "SingleDeviceSharding", "TypeError", "map", "str"),
+        *("program", "loss", "fn", "lower", "check", "device", "host", "mesh", "devices"),
     )
 )
 

@@ -22,7 +22,7 @@ from reducer.ir.equations import (
 )
 from reducer.lowering import names, texts
 from reducer.lowering.names import plural, stem
-from reducer.lowering.texts import Expr, pack, wrapped
+from reducer.lowering.texts import Expr, pack, targets
 
 if TYPE_CHECKING:
     from reducer.lowering.blocks import Value, Writer
@@ -83,8 +83,16 @@ def _nested(w: Writer, eqn: Equation, block: Block, field: str, closed_over: Map
 
 def _define(w: Writer, name: str, params: Sequence[str], head: Sequence[str], inner: Writer, result: str) -> None:
     body = [*head, *inner.lines, f"return {result}"]
-    w.lines += wrapped(f"def {name}(", params, "):")
+    if not w.lines[-1:] or not w.lines[-1].startswith("@"):
+        _separate(w)
+    w.lines.append(f"def {name}({', '.join(params)}):")
     w.lines += [f"    {line}".rstrip() for line in body] + [""]
+
+
+def _separate(w: Writer) -> None:
+    """Leave a blank line before a function."""
+    if w.lines and w.lines[-1]:
+        w.lines.append("")
 
 
 def _params(inner: Writer, params: Sequence[Var], hints: Sequence[str] = ()) -> list[str]:
@@ -116,7 +124,7 @@ def _use(w: Writer, eqn: Equation, function: str, args: Sequence[int | Lit], *hi
     """``y = function(args)``."""
     call = f"{function}({', '.join(w.take(args))})"
     w.flush()
-    w.statement(eqn, f"{', '.join(w.targets(eqn.outs, hints)) or '_'} = ", call)
+    w.statement(eqn, f"{targets(w.targets(eqn.outs, hints))} = ", call)
 
 
 # -- loops --------------------------------------------------------------------------------------------------------
@@ -167,8 +175,8 @@ def _scan(w: Writer, eqn: Scan) -> None:
         unroll=repr(eqn.unroll) if eqn.unroll != 1 else None,
     )
     ys = [plural(text) if text.isidentifier() else "ys" for text in results[k:]]
-    targets = w.targets(eqn.outs, ["c"] * k + ys)
-    w.statement(eqn, f"{pack(targets[:k], '_')}, {pack(targets[k:], '_')} = ", call.text)
+    bound = w.targets(eqn.outs, ["c"] * k + ys)
+    w.statement(eqn, f"{pack(bound[:k], '_')}, {pack(bound[k:], '_')} = ", call.text)
 
 
 def _closed(params: Sequence[Var], consts: Sequence[Value]) -> dict[int, Value]:
@@ -182,7 +190,7 @@ def _packed(inner: Writer, params: Sequence[Var], whole: str, hints: Sequence[st
     if len(params) == 1:
         return _params(inner, params, hints)[0]
     name = inner.scope.new(whole)
-    head.append(f"{', '.join(_params(inner, params, hints))} = {name}")
+    head.append(f"{targets(_params(inner, params, hints))} = {name}")
     return name
 
 
@@ -207,7 +215,7 @@ def _while(w: Writer, eqn: While) -> None:
     init = pack(w.take(eqn.carry))
     w.flush()
     call = texts.call("lax.while_loop", *functions, init)
-    w.statement(eqn, f"{', '.join(w.targets(eqn.outs)) or '_'} = ", call.text)
+    w.statement(eqn, f"{targets(w.targets(eqn.outs))} = ", call.text)
 
 
 # -- branches, custom rules, devices ------------------------------------------------------------------------------
@@ -224,7 +232,7 @@ def _cond(w: Writer, eqn: Cond) -> None:
         call = texts.call("lax.switch", index, f"[{', '.join(functions)}]", *args)
     else:
         call = texts.call("lax.cond", index, *reversed(functions), *args)
-    w.statement(eqn, f"{', '.join(w.targets(eqn.outs)) or '_'} = ", call.text)
+    w.statement(eqn, f"{targets(w.targets(eqn.outs))} = ", call.text)
 
 
 def _differentiated(w: Writer, eqn: Checkpoint) -> None:
@@ -234,7 +242,7 @@ def _differentiated(w: Writer, eqn: Checkpoint) -> None:
     if eqn.prevent_cse and inputs:
         before = [value.text for var in inputs if isinstance(value := values[var.id], Expr)]
         after = [w.scope.variable(var.type, stem(text)) for var, text in zip(inputs, before, strict=True)]
-        w.lines.append(f"{', '.join(after)} = lax.optimization_barrier({pack(before)})")
+        w.lines.append(f"{targets(after)} = lax.optimization_barrier({pack(before)})")
         values |= {var.id: Expr(name) for var, name in zip(inputs, after, strict=True)}
     inner = type(w)(w.context, eqn.body, w.scope, values, (*w.path, (w.index, "body")), w.ambient)
     results = inner.write()
@@ -261,7 +269,7 @@ def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
     given = iter(_params(bwd, eqn.bwd.params[eqn.n_residuals :], ["g"]))
     cotangents = [next(given, "_") if var.type.inexact else "_" for var in eqn.outs]
     whole = cotangents[0] if len(cotangents) == 1 else bwd.scope.new("cotangents")
-    head += [f"{', '.join(cotangents)} = {whole}"] if len(cotangents) > 1 else []
+    head += [f"{targets(cotangents)} = {whole}"] if len(cotangents) > 1 else []
     grads = iter(_texts(bwd.write()))
     # Only inexact arguments have cotangents; None stands for the others.
     shown = [next(grads, "None") if w.type(arg).inexact else "None" for arg in eqn.args]
@@ -282,7 +290,7 @@ def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
     inexact = [text for text, arg in zip(own, eqn.args, strict=True) if w.type(arg).inexact]
     given = iter(_params(jvp, eqn.jvp.params[n:], [f"d{text}" for text in inexact]))
     dotted = [next(given, "_") if w.type(arg).inexact else "_" for arg in eqn.args]
-    head = [f"{', '.join(own)}, = {primals}", f"{', '.join(dotted)}, = {tangents}"] if n else []
+    head = [f"({', '.join(own)},) = {primals}", f"({', '.join(dotted)},) = {tangents}"] if n else []
     results = _texts(jvp.write())
     k = len(eqn.outs)
     tangents_out = iter(results[k:])
@@ -292,6 +300,7 @@ def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
         for var in eqn.outs
     ]
     rule = w.scope.new(f"{name}_jvp")
+    _separate(w)
     w.lines.append(f"@{name}.defjvp")
     _define(w, rule, [primals, tangents], head, jvp, f"{pack(results[:k])}, {pack(shown)}")
     _use(w, eqn, name, eqn.args)
@@ -300,6 +309,7 @@ def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
 def _decorated(w: Writer, eqn: CustomVjp | CustomJvp, decorator: str) -> str:
     """Define the primal function under a decorator."""
     w.flush()
+    _separate(w)
     w.lines.append(decorator)
     return _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
 

@@ -18,9 +18,6 @@ from reducer.ir.types import DTYPES, Type
 
 COMPARE, OR, XOR, AND, SHIFT, ADD, MUL, UNARY, ATOM = range(9)
 
-#: Longest line written where there is a choice.
-WIDTH: Final = 100
-
 #: Enum classes of attributes -> where they live, and their members.
 _ENUMS: Final[dict[str, tuple[str, frozenset[str]]]] = {
     "Precision": ("lax.Precision", frozenset({"DEFAULT", "HIGH", "HIGHEST"})),
@@ -180,24 +177,16 @@ def pack(items: Sequence[str], empty: str = "()") -> str:
     return items[0] if len(items) == 1 else f"({', '.join(items)})"
 
 
+def targets(names: Sequence[str]) -> str:
+    """The left-hand side of an assignment: in parentheses if it is so long that it will be broken."""
+    text = ", ".join(names) or "_"
+    return f"({text})" if len(text) > 60 else text
+
+
 def call(head: str, *args: str, **keywords: str | None) -> Expr:
     """``head(args, name=value)``; keywords that are None are left out."""
     shown = [*args, *(f"{name}={text}" for name, text in keywords.items() if text is not None)]
     return Expr(f"{head}({', '.join(shown)})")
-
-
-def wrapped(head: str, items: Sequence[str], tail: str, indent: int = 0) -> list[str]:
-    """``head items tail`` on one line, or the items filled into lines of their own if that is too long."""
-    line = f"{head}{', '.join(items)}{tail}"
-    if indent + len(line) <= WIDTH or not items:
-        return [line]
-    lines, row = [head], "    "
-    for item in items:
-        if len(row) > 4 and indent + len(row) + len(item) + 1 > WIDTH:
-            lines.append(row.rstrip())
-            row = "    "
-        row += f"{item}, "
-    return [*lines, row.rstrip(), tail]
 
 
 def space(memory: str) -> str:

@@ -12,7 +12,6 @@ from reducer.ir.types import Type
 from reducer.lowering import texts
 from reducer.lowering.texts import ATOM, Expr, attribute, call
 
-
 _INT32: Final = 2**31 - 1
 
 

@@ -102,6 +102,8 @@ class ModuleLowering(Lowering):
                 self._module = ir.Module.parse(job.module)
             except ir.MLIRError as error:
                 raise JobError(f"the module does not parse: {error}") from error
+            if "sym_name" not in self._module.operation.attributes:
+                self._module.operation.attributes["sym_name"] = ir.StringAttr.get("module")  # JAX logs it
             self.text = str(self._module)
 
     def compile(self) -> Compiled:

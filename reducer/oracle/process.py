@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from reducer.oracle import protocol
-from reducer.oracle.crashlog import Capture
+from reducer.oracle.crashlog import Capture, fatal_message
 from reducer.oracle.environment import worker_environment
 from reducer.oracle.target import Target
 
@@ -36,13 +36,13 @@ Cause: TypeAlias = Literal["died", "deadline", "memory", "garbled", "closed"]
 
 
 class Gone(Exception):
-    """The worker is no more. `signal` is "SIGABRT", "exit 1", ...; `log` the end of what it wrote."""
+    """The worker is no more. `signal` is "SIGABRT", "exit 1", ...; `message` its last fatal words."""
 
-    def __init__(self, cause: Cause, signal_name: str, log: str) -> None:
+    def __init__(self, cause: Cause, signal_name: str, message: str) -> None:
         super().__init__(f"{cause} ({signal_name})")
         self.cause = cause
         self.signal = signal_name
-        self.log = log
+        self.message = message
 
 
 class WorkerProcess:
@@ -51,6 +51,9 @@ class WorkerProcess:
     def __init__(self, target: Target, *, memory_limit: int, command: list[str] | None = None) -> None:
         """`memory_limit` is resident bytes; `command` (for tests) replaces the interpreter and its program."""
         self.served = 0
+        """Jobs that this process has read."""
+        self.mapped = (0, 0)
+        """Where libtpu lies in its memory, once it has said so."""
         self._memory_limit = memory_limit
         self._capture = Capture()
         self._buffer = bytearray()
@@ -108,11 +111,6 @@ class WorkerProcess:
             return int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]) * _PAGE
         except (OSError, IndexError):
             return 0
-
-    def log(self) -> str:
-        """Return what the process wrote to its output and error since `forget_log`, cut in the middle."""
-        self._drain_log()
-        return self._capture.text()
 
     def forget_log(self) -> None:
         """Begin a new capture."""
@@ -228,7 +226,7 @@ class WorkerProcess:
             return self._ended("garbled")  # it closed the protocol's pipe and lives on
         self._drain_log()
         cause: Cause = "closed" if self._closed else "died"
-        report = Gone(cause, _signal_name(code), self._capture.text())
+        report = Gone(cause, _signal_name(code), self._last_words())
         self.kill()
         return report
 
@@ -238,7 +236,10 @@ class WorkerProcess:
         self.kill()
         self._process.wait()
         self._drain_log()
-        return Gone("closed" if closed else cause, "SIGKILL", self._capture.text())
+        return Gone("closed" if closed else cause, "SIGKILL", self._last_words())
+
+    def _last_words(self) -> str:
+        return fatal_message(self._capture.text(), self.mapped)
 
 
 def _command() -> list[str]:

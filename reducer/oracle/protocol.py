@@ -60,13 +60,14 @@ class Stage(msgspec.Struct, frozen=True, tag="stage"):
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker takes jobs. `library` is the real path of the libtpu that its memory map shows."""
+    """The worker takes jobs. `library` is the real path of the libtpu that its memory map shows, `mapped` where."""
 
     version: int
     pid: int
     library: str
     jax: str
     jaxlib: str
+    mapped: tuple[int, int] = (0, 0)
 
 
 class Unfit(msgspec.Struct, frozen=True, tag="unfit"):

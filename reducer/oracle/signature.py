@@ -30,6 +30,10 @@ _CODE = re.compile(rf"\s*({'|'.join(_CODES.split())}): ?")
 _PHASE = re.compile(r"during context \[([^\]\n]{1,80})\]: ?")
 _CHECK = re.compile(r"\s*(?:[\w./+-]{0,300}/)?([\w.+-]{1,100}\.(?:cc|cpp|h|inc)):(\d{1,9})\] ?")
 _STACK_REPORT = re.compile(r"\s*\*\*\* |\s*Fatal Python error")
+_FRAME = re.compile(r"^ *(?:PC: )?@ (.{1,200})$", re.MULTILINE)
+_OFFSETS = re.compile(r"(?:in |< )?libtpu\+0x[0-9a-f]+")
+_HANDLER = re.compile(r"^\(unknown\)|^\.\.\.")
+_CRASH_WORDS = re.compile(r"Check failed:.{1,2000}|LLVM ERROR:.{1,2000}|terminate called.{1,2000}")
 _USER_ERROR = re.compile(r"\bE1200\b|layout for this output is not set to host memory")
 _OUT_OF_MEMORY = re.compile(r"Ran out of memory|Exceeded \w+ capacity|CompileTime\w*Oom")
 
@@ -60,7 +64,8 @@ class Signature(msgspec.Struct, frozen=True):
             if pattern.search(whole):
                 return name
         file = self.where.partition(":")[0]
-        words = re.findall(r"[A-Za-z][A-Za-z_-]+", self.invariant)[:FAMILY_FALLBACK_WORDS]
+        stable = _OFFSETS.sub("", self.invariant)
+        words = re.findall(r"[A-Za-z][A-Za-z_-]+", stable)[:FAMILY_FALLBACK_WORDS]
         return _slug(" ".join([self.code, self.phase if self.phase == "lowering" else "", file, *words]), 80)
 
     @property
@@ -135,13 +140,19 @@ def _of_crash(outcome: Crashed) -> Signature:
             where=f"{check[1]}:{check[2]}",
             invariant=_shorten(normalise(first_paragraph(message[check.end() :])), TEXT_LIMIT),
         )
-    # A stack report names addresses and processes only; plain log lines need not be about the crash.
-    said = "" if _STACK_REPORT.match(message) else _crash_words(message)
+    # Plain log lines need not be about the crash; a stack report and a few well-known words are.
+    said = _frames(message) if _STACK_REPORT.match(message) else _crash_words(message)
     return Signature(code=outcome.signal, phase=_lowering(outcome), invariant=_shorten(said, TEXT_LIMIT))
 
 
+def _frames(message: str) -> str:
+    """Return the two innermost frames that mean something: a function's name, or an offset into this libtpu."""
+    frames = [frame for frame in _FRAME.findall(message) if not _HANDLER.search(frame)]
+    return f"in {' < '.join(frames[:2])}" if frames else ""
+
+
 def _crash_words(message: str) -> str:
-    found = re.search(r"Check failed:.*|LLVM ERROR:.*|[Aa]ssertion .*|terminate called.*", message)
+    found = _CRASH_WORDS.search(message)
     return normalise(found[0]) if found else ""
 
 

@@ -15,7 +15,6 @@ import msgspec
 from reducer.errors import ScanshrinkError, WorkerError
 from reducer.oracle import protocol
 from reducer.oracle.cache import CacheView
-from reducer.oracle.crashlog import fatal_message
 from reducer.oracle.jobs import Job, ScriptJob, compiled_as, job_key
 from reducer.oracle.outcome import (
     NO_HOST_PLACEMENT,
@@ -308,4 +307,4 @@ def _outcome_of(gone: Gone, phase: Phase, timeout: float, memory: int) -> Crashe
         return Crashed("memory-cap", f"used more than {memory >> 20} MiB of memory", phase)
     if gone.cause == "garbled":
         return Invalid("the program wrote to the pipe its worker speaks through, or closed it")
-    return Crashed(gone.signal, fatal_message(gone.log), phase)
+    return Crashed(gone.signal, gone.message, phase)

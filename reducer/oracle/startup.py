@@ -10,7 +10,6 @@ import time
 
 from reducer.errors import ScanshrinkError, TargetError, WorkerError
 from reducer.oracle import protocol
-from reducer.oracle.crashlog import fatal_message
 from reducer.oracle.outcome import Incompatible, clip
 from reducer.oracle.process import Gone, WorkerProcess
 from reducer.oracle.target import Target
@@ -47,7 +46,7 @@ def greet(process: WorkerProcess, deadline: float) -> protocol.Ready | tuple[pro
         how = "ran out of time" if gone.cause == "deadline" else f"died ({gone.signal})"
         if gone.cause == "garbled":
             how = "wrote something else than the protocol"
-        return stage, how, fatal_message(gone.log)
+        return stage, how, gone.message
 
 
 def start_worker(
@@ -57,9 +56,11 @@ def start_worker(
     answer = greet(process, time.monotonic() + seconds)
     if isinstance(answer, protocol.Ready):
         if answer.version == protocol.VERSION and answer.library == target.path:
+            process.mapped = answer.mapped
             return answer
         raise Unfit(WorkerError(f"the worker is of another version, or loaded {answer.library}", hint=_DOCTOR))
-    if answer[1] and attempt < ATTEMPTS:
+    # A compiler that cannot compile x + 1 dies the same way each time; a kill may be the machine's doing.
+    if answer[1] and attempt < (ATTEMPTS if "SIGKILL" in answer[1] else 2):
         return None
     raise Unfit(explain(target, *answer))
 

@@ -63,7 +63,11 @@ class Worker:
             self.say(protocol.Unfit(error.stage, clip(str(error))))
             return
         versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib")}
-        self.say(protocol.Ready(version=protocol.VERSION, pid=os.getpid(), library=library, **versions))
+        self.say(
+            protocol.Ready(
+                version=protocol.VERSION, pid=os.getpid(), library=library, mapped=_mapped_at(library), **versions
+            )
+        )
         served = 0
         for line in self._input:
             message = protocol.decode_to_worker(line)
@@ -127,16 +131,21 @@ class Worker:
         decision = protocol.decode_to_worker(self._input.readline())
         if isinstance(decision, protocol.Compile):
             started = time.perf_counter()
-            answer = _compile(lowering)
+            answer = _compile(lowering, message.job)
             self.say(protocol.Answered(message.id, answer, time.perf_counter() - started))
 
 
-def _compile(lowering: Lowering) -> Compiled | Rejected:
+def _compile(lowering: Lowering, job: Job) -> Compiled | Rejected | Invalid:
+    from jax.errors import JaxRuntimeError
+
     try:
         return lowering.compile()
-    except Exception as error:
+    except JaxRuntimeError as error:
         # The plain text: its first line is what a signature is read from. It can be empty.
         return Rejected(clip(str(error)))
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        # Python code on the way to the compiler (JAX's, MLIR's): the compiler was not reached.
+        return Invalid(clip(_described(error, job)))
 
 
 def _has_host_placement(text: str) -> bool:
@@ -190,6 +199,16 @@ def libraries_mapped() -> list[str]:
         if len(fields) == 6 and "libtpu" in os.path.basename(fields[5]):
             found.add(fields[5])
     return sorted(found)
+
+
+def _mapped_at(library: str) -> tuple[int, int]:
+    """Return the lowest and the highest address of a file's mapping: a crash's addresses mean nothing without."""
+    spans = [
+        tuple(int(address, 16) for address in line.split(maxsplit=1)[0].split("-"))
+        for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
+        if line.endswith(library)
+    ]
+    return min(span[0] for span in spans), max(span[1] for span in spans)
 
 
 def _follow_parent(set_up: protocol.SetUp) -> None:

@@ -151,3 +151,12 @@ def test_importing_it_does_not_load_jax(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+def test_jax_private_modules_are_used_only_where_its_versions_are_told_apart() -> None:
+    users = set()
+    for module in MODULES:
+        tree, is_package = parse(module)
+        if any(name.startswith(("jax._src", "jaxlib.")) for _, name in imports(tree, module, is_package)):
+            users.add(module)
+    assert users == {"reducer.oracle.backend", "reducer.oracle.worker", "reducer.lowering.capture.versions"}

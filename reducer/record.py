@@ -10,11 +10,17 @@ from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMi
 from reducer.corpus.runner import record_of
 from reducer.ir.equations import Program
 from reducer.ir.order import size
-from reducer.lowering.emit import emit
+from reducer.lowering.script import Recorded, fragments_of, repro_script
 from reducer.oracle.environment import relevant_environment
 from reducer.oracle.outcome import Result
 from reducer.oracle.signature import Signature
 from reducer.oracle.target import Target
+
+_FAILS = {
+    "rejected": "The XLA:TPU compiler rejects this program",
+    "crashed": "The XLA:TPU compiler dies of this program",
+    "timed-out": "The XLA:TPU compiler does not come to an end on this program",
+}
 
 ProgramTier = Literal["program", "placement"]
 
@@ -29,6 +35,23 @@ def environment_of(target: Target) -> dict[str, str]:
         "platform": platform.platform(),
         **relevant_environment(),
     }
+
+
+def recorded(record: OutcomeRecord, found: Signature) -> Recorded:
+    """What a script compares with: the record, in literal pieces of its message."""
+    return Recorded(
+        outcome=_scripted(record),
+        status=found.code if record.outcome in ("rejected", "crashed") else "",
+        phase=found.phase if f"[{found.phase}]" in record.message else "",
+        fragments=fragments_of(found.invariant, record.message),
+        libtpu=record.libtpu,
+        sha256=record.sha256,
+    )
+
+
+def _scripted(record: OutcomeRecord) -> Literal["rejected", "crashed", "timed-out"]:
+    assert record.outcome in ("rejected", "crashed", "timed-out"), "a case holds a failure"
+    return record.outcome
 
 
 def case_of(
@@ -55,7 +78,14 @@ def case_of(
         finds: how often the failure was met.
     """
     record = record_of(target, result)
-    script = emit(program)  # TODO
+    script = repro_script(
+        program,
+        recorded(record, found),
+        topology=target.topology,
+        options=target.options,
+        signature=f"Signature: {found.text}",
+        description=f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {target.topology}).",
+    )
     case = Case(
         slug=slug_for(found.slug, kind="error", signature=found.text, tier=tier),
         kind="error",
@@ -72,4 +102,4 @@ def case_of(
     return case, {"repro.py": script, "program.mlir": result.module}
 
 
-__all__ = ["OutcomeRecord", "case_of", "environment_of"]
+__all__ = ["case_of", "environment_of", "recorded"]

@@ -47,6 +47,7 @@ class Questions(Generic[C]):
         self._answers: dict[str, Result] = {}
         self._waiting: dict[str, Future[Result]] = {}
         self._committed: set[str] = set()
+        self._paid: set[str] = set()
         self.compiles = 0
         self.asked = 0
 
@@ -96,10 +97,11 @@ class Questions(Generic[C]):
             if key in self._waiting:
                 self._collect(key, self._waiting[key].result())
         result = self._answers[key]
+        self._committed.add(key)
         # Different candidates can be one module: the compiler is asked, and paid, once.
         question = result.module_key or key
-        if costs_a_compile(result) and question not in self._committed:
-            self._committed.add(question)
+        if costs_a_compile(result) and question not in self._paid:
+            self._paid.add(question)
             self.compiles += 1
         return result
 
@@ -107,6 +109,10 @@ class Questions(Generic[C]):
         self._waiting.pop(key, None)
         self._answers[key] = result
         self.asked += costs_a_compile(result) and not result.cached
+
+    def committed(self, prepared: Prepared[C]) -> bool:
+        """True if the answer has counted before; unlike `known`, this is the same for any number of workers."""
+        return prepared.key in self._committed
 
     def forget(self) -> None:
         """Withdraw the questions nobody waits for any more; one that already runs keeps its place and its answer."""

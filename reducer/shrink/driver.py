@@ -129,6 +129,7 @@ class _Run(Generic[C]):
         self.history: list[tuple[int, int]] = []
         self.finds: dict[str, tuple[Any, SideFind[C]]] = {}
         self.start_size = 0
+        self.form = len(tier.forms) - 1
 
     def begin(self, start: C) -> None:
         """Find the strongest normal form under which the start fails as wanted."""
@@ -145,6 +146,7 @@ class _Run(Generic[C]):
             prepared = Prepared("open", candidate, self.tier.key(candidate), self.tier.order_key(candidate))
             last = self.questions.answer(prepared)
             if self.wanted(last):
+                self.form = number
                 self.questions.form = form
                 self._adopt(prepared, last)
                 self.emit(Started(candidate, self.tier.size(candidate), number))
@@ -167,6 +169,33 @@ class _Run(Generic[C]):
 
     def fixpoint(self, passes: Sequence[Pass[C]]) -> bool:
         """Run all passes until a whole round brings nothing. Always True: a spent budget leaves by exception."""
+        self._rounds(passes)
+        while self._stronger_form():
+            self._rounds(passes)
+        return True
+
+    def _stronger_form(self) -> bool:
+        """A minimum can fail as wanted in a normal form in which the start did not; then that is the form to end in."""
+        for number in range(self.form):
+            form = self.tier.forms[number]
+            try:
+                candidate = form(self.best)
+                self.tier.check(candidate)
+            except ProgramError:
+                continue
+            key = self.tier.key(candidate)
+            prepared = Prepared("open", candidate, key, self.tier.order_key(candidate))
+            result = self.result if key == self.key else self.questions.answer(prepared)
+            if self.wanted(result):
+                self.form, self.questions.form = number, form
+                self._adopt(prepared, result)
+                self.emit(
+                    Accepted("normal-form", candidate, self.tier.size(candidate), self.questions.compiles, result)
+                )
+                return True
+        return False
+
+    def _rounds(self, passes: Sequence[Pass[C]]) -> None:
         idle: set[tuple[str, str]] = set()
         done: set[str] = set()
         progress = True
@@ -181,7 +210,6 @@ class _Run(Generic[C]):
                     progress = True
                 else:
                     idle.add((one.name, key))
-        return True
 
     def run_pass(self, one: Pass[C], left: int) -> bool:
         """One run of one pass; True if something was accepted."""
@@ -215,7 +243,7 @@ class _Run(Generic[C]):
             if standing in ("invalid", "unchanged", "larger"):
                 counts["invalid" if standing == "invalid" else "repeated"] += 1
                 continue
-            counts["repeated"] += standing == "known"
+            counts["repeated"] += self.questions.committed(step.prepared)
             result = self.questions.answer(step.prepared)
             if self._judge(one, step.prepared, result, counts):
                 # Whatever was asked ahead assumed a failure.

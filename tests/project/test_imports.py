@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 import re
 import subprocess
 import sys
@@ -68,6 +70,7 @@ def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[tuple[int,
                 yield node.lineno, str(first.value)
 
 
+@functools.cache
 def parse(module: str) -> tuple[ast.Module, bool]:
     path = MODULES[module]
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path)), path.name == "__init__.py"
@@ -84,7 +87,7 @@ def at_import_time(tree: ast.Module) -> ast.Module:
                 return None
             return super().generic_visit(node)
 
-    return Strip().visit(tree)
+    return Strip().visit(copy.deepcopy(tree))
 
 
 def test_every_module_has_a_row_and_every_row_a_module() -> None:

@@ -10,5 +10,7 @@ JAX is imported when one of them is called, not before.
 from __future__ import annotations
 
 from reducer.lowering.capture.entry import Captured, capture, captured
+from reducer.lowering.capture.tiers import differentiate
+from reducer.lowering.capture.watch import Watched, watch_grad
 
-__all__ = ["Captured", "capture", "captured"]
+__all__ = ["Captured", "Watched", "capture", "captured", "differentiate", "watch_grad"]

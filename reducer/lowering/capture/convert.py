@@ -225,10 +225,10 @@ class Converter:
         except ProgramError as error:
             if error.message.startswith("not expressible"):
                 raise
-            place = versions.place_of(eqn)
-            message = f"not expressible: {_short(eqn)}{f' at {place}' if place else ''}: {error.message}"
-            hint = error.hint or "reduce the lowered module instead: --tier stablehlo"
-            raise ProgramError(message, hint=hint) from error
+            raise _inexpressible(eqn, error.message, error.hint) from error
+        except (AttributeError, KeyError) as error:
+            # Parameters have other names in this version of JAX: of this operation we know nothing then.
+            raise _inexpressible(eqn, f"unknown parameters ({error!r})", "") from error
         env.update(zip(eqn.outvars, values, strict=True))
 
     def _first_order(self, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
@@ -249,6 +249,12 @@ class Converter:
         found = versions.metadata_of(eqn)
         own = {k: v for k, v in found.items() if frame.inherited.get(k) != v}
         return tuple(sorted(own.items())), {**frame.inherited, **found}
+
+
+def _inexpressible(eqn: Any, reason: str, hint: str) -> ProgramError:
+    place = versions.place_of(eqn)
+    message = f"not expressible: {_short(eqn)}{f' at {place}' if place else ''}: {reason}"
+    return ProgramError(message, hint=hint or "reduce the lowered module instead: --tier stablehlo")
 
 
 def _short(eqn: Any) -> str:
@@ -340,6 +346,16 @@ def _broadcast(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
     var = frame.var(out)
     frame.add(Fill(outs=(var,), value=args[0].value))
     return (var.id,)
+
+
+@handles("reshard")
+def _reshard(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    from reducer.lowering.capture.shardings import constrain, named_spec
+
+    spec = named_spec(converter, eqn.params["dst_sharding"])
+    if spec is None:
+        return args
+    return (constrain(frame, args[0], type_of(eqn.outvars[0].aval), spec),)
 
 
 @handles("empty", "empty2")

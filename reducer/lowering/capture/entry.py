@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from reducer.errors import ProgramError
 from reducer.ir.check import check
-from reducer.ir.equations import Block, Entry, Program, Spec
+from reducer.ir.equations import Block, Entry, Name, Program, Spec, Var
 from reducer.ir.normal import normalise
 from reducer.lowering.capture import custom, regions, versions  # noqa: F401  (they register handlers)
 from reducer.lowering.capture.convert import Converter, Env, Frame, Rules, type_of
 from reducer.lowering.capture.shardings import entry_of, named_spec
+
+#: Names with this prefix are never the user's.
+MARK = "scanshrink/"
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Captured:
 
     program: Program
     values: tuple[Any, ...]
+    #: Positions of the inputs that were marked while tracing.
+    marks: dict[str, int] = field(default_factory=dict)
 
 
 def capture(
@@ -98,13 +103,29 @@ def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep") -> Captured:
     block = Block((*params, *hoisted), tuple(frame.eqns), tuple(results))
     entries, specs = _entries(converter, jaxpr, len(hoisted), values)
     program = Program(block=block, mesh=converter.mesh, inputs=entries, result_specs=specs)
+    return Captured(checked(program), (*values, *(value for value, _, _ in frame.hoisted)), _marks(frame, params))
+
+
+def checked(program: Program) -> Program:
+    """The normal form of what was captured.
+
+    Raises:
+        ProgramError: it breaks a rule of the IR.
+    """
     try:
         check(program)
     except ProgramError as error:
         raise ProgramError(f"not expressible: {error.message}", where=error.where, hint=error.hint) from error
     program = normalise(program)
     check(program)
-    return Captured(program, (*values, *(value for value, _, _ in frame.hoisted)))
+    return program
+
+
+def _marks(frame: Frame, params: Sequence[Var]) -> dict[str, int]:
+    """Inputs that were given a name of ours while tracing: name -> position."""
+    position = {p.id: i for i, p in enumerate(params)}
+    found = [e for e in frame.eqns if isinstance(e, Name) and e.name.startswith(MARK)]
+    return {e.name: position[e.arg] for e in found if isinstance(e.arg, int) and e.arg in position}
 
 
 def _entries(

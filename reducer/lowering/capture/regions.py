@@ -222,7 +222,8 @@ def _shard_map(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
     converter.use_mesh(tuple(mesh.shape.items()))
     metadata, inherited = converter.metadata(frame, eqn)
     body, hoisted = converter.block(params["jaxpr"], inherited)
-    manual = tuple(name for name in mesh.axis_names if name in params["manual_axes"])
+    axes = versions.manual_axes(params)
+    manual = tuple(name for name in mesh.axis_names if name in axes)
     outs = outs_of(frame, eqn)
     frame.add(
         ShardMap(

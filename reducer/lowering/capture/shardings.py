@@ -32,9 +32,9 @@ def spec_of(partition: Any) -> Spec:
 
 
 def named_spec(converter: Converter, sharding: Any) -> Spec | None:
-    """The spec of a `NamedSharding` on a real mesh, whose mesh becomes the program's; None for anything else."""
+    """The spec of a `NamedSharding` over several devices, whose mesh becomes the program's; None for anything else."""
     mesh = getattr(sharding, "mesh", None)
-    if mesh is None or not getattr(mesh, "axis_names", ()):
+    if mesh is None or mesh.size <= 1:
         return None
     converter.use_mesh(tuple(mesh.shape.items()))
     return spec_of(sharding.spec)

@@ -5,8 +5,10 @@ The rest of the package reads equations through these functions only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +46,12 @@ def while_counts(params: Any) -> tuple[int, int]:
     return int(params["cond_nconsts"]), int(params["body_nconsts"])
 
 
+def manual_axes(params: Any) -> frozenset[str]:
+    """Mesh axes a shard_map makes manual."""
+    name = "newly_manual_axes" if "newly_manual_axes" in params else "manual_axes"
+    return frozenset(params[name])
+
+
 def metadata_of(eqn: Any) -> dict[str, str]:
     """XLA metadata of an equation (`set_xla_metadata`)."""
     found = getattr(eqn.ctx, "xla_metadata", None)
@@ -74,8 +82,10 @@ def is_literal(atom: Any) -> bool:
 
 
 def scalar_value(value: Any) -> Any | None:
-    """A NumPy scalar or Python number, or None for anything that is no array of numbers (PRNG keys)."""
-    if "key<" in str(getattr(value, "dtype", "")):
+    """A NumPy scalar or Python number, or None for what has no numbers yet or none at all (PRNG keys)."""
+    import jax
+
+    if "key<" in str(getattr(value, "dtype", "")) or isinstance(value, jax.core.Tracer):
         return None
     return np.asarray(value)
 
@@ -91,12 +101,26 @@ def jvp_rule(params: Any, zeros: Sequence[bool]) -> tuple[Any, tuple[Any, ...], 
 
 def struct_of(aval: Any) -> Any:
     """A value of this type to trace with."""
+    return abstract(aval.shape, aval.dtype, host=on_host(aval))
+
+
+def abstract(shape: tuple[int, ...], dtype: Any, *, host: bool) -> Any:
+    """An abstract value, for which no device is needed."""
     import jax
 
-    if not on_host(aval):
-        return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-    place = jax.sharding.SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place)
+    if not host:
+        return jax.ShapeDtypeStruct(shape, dtype)
+    # Only a NamedSharding tells JAX, while tracing, that a value lies in host memory.
+    place = jax.sharding.NamedSharding(abstract_mesh((("device", 1),)), jax.P(), memory_kind="pinned_host")
+    return jax.ShapeDtypeStruct(shape, dtype, sharding=place)
+
+
+def abstract_mesh(axes: Sequence[tuple[str, int]]) -> Any:
+    """A mesh without devices whose axes the compiler may use as it likes."""
+    import jax
+
+    auto = (jax.sharding.AxisType.Auto,) * len(axes)
+    return jax.sharding.AbstractMesh(tuple(n for _, n in axes), tuple(name for name, _ in axes), axis_types=auto)
 
 
 @dataclass(frozen=True)
@@ -166,3 +190,20 @@ def expansion(eqn: Any) -> Any:
         return primitive.expand(*jax.tree.unflatten(primitive.in_tree, values))
 
     return jax.make_jaxpr(expand)(*(struct_of(v.aval) for v in eqn.invars))
+
+
+@contextmanager
+def watching_linearize(around: Callable[..., Any]) -> Iterator[None]:
+    """While active, `around(original, function, primals, *args, **options)` replaces linearization.
+
+    Everything that differentiates in reverse (`grad`, `value_and_grad`, `vjp`, `linearize`, and libraries built on
+    them) goes through this one internal function, by whatever name the user imported it.
+    """
+    from jax._src.interpreters import ad
+
+    original = ad.linearize
+    ad.linearize = partial(around, original)
+    try:
+        yield
+    finally:
+        ad.linearize = original

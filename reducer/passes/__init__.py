@@ -2,12 +2,13 @@
 
 The contract of a pass
 ----------------------
-A pass is a plain function. Given a program in normal form it proposes smaller ones, in one of two ways:
+A pass is a plain function. Given a program in normal form it proposes smaller ones, in one of three ways:
 
 - an iterable of *candidates*, each a function without arguments that builds one program. The driver tries them in
   order; after a success it calls the pass on the new program and goes on at the same position;
 - `Edits`: a number of independent edits, any subset of which can be made together. The driver finds out by group
-  testing which can be; the pass only puts first what is likeliest to succeed.
+  testing which can be; the pass only puts first what is likeliest to succeed;
+- `Numbers`, each of which may be lowered; the driver looks for the least that works.
 
 A pass proposes, the driver disposes. A pass does not know how many workers there are, what was tried before, or what
 a failure is; it reads no file and keeps no state. It has no inner fixpoint (it is called again after progress), does
@@ -29,9 +30,10 @@ from __future__ import annotations
 from typing import Final
 
 from reducer.ir.equations import Program
-from reducer.passes.base import Candidate, Edits, Level, Pass, Proposal
+from reducer.passes.base import Candidate, Edits, Level, Numbers, Pass, Proposal
 from reducer.passes.dtypes import unify_dtypes
 from reducer.passes.flags import drop_attributes, reset_flags, simplify_entries, simplify_mesh
+from reducer.passes.layers import inputs_for_values, plain_layers, swap_regions
 from reducer.passes.policies import drop_unattached_names, merge_names, simplify_policies
 from reducer.passes.ports import (
     drop_program_inputs,
@@ -46,6 +48,7 @@ from reducer.passes.shapes import (
     shrink_all_dimensions,
     shrink_all_lengths,
     shrink_dimensions,
+    shrink_to_tiles,
 )
 from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
 from reducer.passes.structure import delete_equations, drop_branches, keep_one, unwrap_regions
@@ -53,7 +56,8 @@ from reducer.passes.values import cut_values, fill_arguments, reuse_values
 
 #: In the order they are tried: what can remove most for the fewest compiles comes first.
 PASSES: Final[tuple[Pass[Program], ...]] = (
-    Pass("keep-one", "keep one region and nothing around it", keep_one, 5, "log"),
+    Pass("keep-one", "keep one region and nothing around it", keep_one, 5, "log", one_shot=True),
+    Pass("plain-layers", "replace what a block computes by sin(name(x))", plain_layers, 5, "log"),
     Pass("delete-equations", "delete equations, repairing what used them", delete_equations, 5, "log"),
     Pass("drop-results", "drop results with what only they need", drop_results, 5, "log"),
     Pass("unwrap-regions", "replace regions by what is in them", unwrap_regions, 4, "log"),
@@ -74,13 +78,16 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("drop-attributes", "drop optional attributes", drop_attributes, 1, "linear"),
     Pass("simplify-mesh", "use fewer devices", simplify_mesh, 2, "linear"),
     Pass("simplify-entries", "drop shardings and donation", simplify_entries, 1, "linear"),
+    Pass("inputs-for-values", "replace values by new inputs", inputs_for_values, 2, "linear"),
+    Pass("swap-regions", "exchange scans and checkpoints", swap_regions, 1, "linear"),
     Pass("bypass-equations", "replace a result by an argument", bypass_equations, 2, "linear"),
     Pass("simplify-operations", "replace operations by simpler ones", simplify_operations, 1, "linear"),
     Pass("shrink-dimensions", "shrink one dimension wherever it flows", shrink_dimensions, 1, "linear"),
+    Pass("shrink-to-tiles", "shrink one dimension to a multiple of the tile", shrink_to_tiles, 1, "linear"),
     Pass("drop-axes", "drop one axis of size 1 wherever it flows", drop_axes, 1, "linear"),
     Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
     Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
 )
 
-__all__ = ["PASSES", "Candidate", "Edits", "Level", "Pass", "Proposal"]
+__all__ = ["PASSES", "Candidate", "Edits", "Level", "Numbers", "Pass", "Proposal"]

@@ -23,11 +23,23 @@ class Edits(Generic[C]):
     apply: Callable[[Sequence[int]], C]
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers(Generic[C]):
+    """Numbers of one program, each of which may be lowered to its floor independently of the others.
+
+    `apply` takes all of them, in order, and returns the candidate, or raises `ProgramError`.
+    """
+
+    values: tuple[int, ...]
+    floors: tuple[int, ...]
+    apply: Callable[[Sequence[int]], C]
+
+
 #: Builds one candidate when called, or raises `ProgramError`: most are never looked at, so none is built before.
 Candidate: TypeAlias = Callable[[], C]
 
-#: What a pass makes of a program: candidates to be tried one by one, or edits for the driver to combine.
-Proposal: TypeAlias = Iterable[Candidate[C]] | Edits[C]
+#: What a pass makes of a program: candidates to be tried one by one, edits for the driver to combine, or numbers.
+Proposal: TypeAlias = Iterable[Candidate[C]] | Edits[C] | Numbers[C]
 
 
 @dataclass(frozen=True, slots=True)

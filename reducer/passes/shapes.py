@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from reducer.errors import ProgramError
 from reducer.ir.check import check
 from reducer.ir.dims import Dimension, dimensions, resized, without_axis
 from reducer.ir.equations import Program
-from reducer.passes.base import Candidate, Edits
-
-
-def steps(n: int) -> list[int]:
-    """Smaller sizes worth trying, the smallest first: 1, half, the next lower multiples of 128 and 8, one less."""
-    choices = {1, n // 2, n - 1, (n - 1) // 128 * 128, (n - 1) // 8 * 8}
-    return sorted(c for c in choices if 1 <= c < n)
+from reducer.passes.base import Candidate, Edits, Numbers
 
 
 def _free(program: Program, *, lengths: bool) -> list[Dimension]:
@@ -34,11 +28,21 @@ def shrink_all_lengths(program: Program) -> Edits[Program]:
     return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
 
 
-def shrink_dimensions(program: Program) -> Iterator[Candidate[Program]]:
-    """One dimension or length, step by step."""
-    for lengths in (True, False):
-        for dimension in _free(program, lengths=lengths):
-            for n in steps(dimension.size):
+def shrink_dimensions(program: Program) -> Numbers[Program]:
+    """Lengths and dimensions, one after the other, as low as each will go."""
+    free = [*_free(program, lengths=True), *_free(program, lengths=False)]
+
+    def apply(values: Sequence[int]) -> Program:
+        return resized(program, [(d, n) for d, n in zip(free, values, strict=True) if n != d.size])
+
+    return Numbers(tuple(d.size for d in free), (1,) * len(free), apply)
+
+
+def shrink_to_tiles(program: Program) -> Iterator[Candidate[Program]]:
+    """One dimension to the next lower multiple of 128 or 8: what the compiler lays out without padding."""
+    for dimension in _free(program, lengths=False):
+        for n in dict.fromkeys((dimension.size - 1) // tile * tile for tile in (128, 8)):
+            if n > 0:
                 yield partial(resized, program, [(dimension, n)])
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
-from reducer.passes.base import Candidate, Edits, Proposal
+from reducer.passes.base import Candidate, Edits, Numbers, Proposal
 
 C = TypeVar("C")
 
@@ -76,7 +76,7 @@ class OneByOne(Generic[C]):
     def succeeded(self, best: C) -> Search[C]:
         """The same position among what the pass proposes for the new best candidate."""
         proposal = self.propose(best)
-        if isinstance(proposal, Edits):
+        if isinstance(proposal, Edits | Numbers):
             return begin(self.propose, best)
         return replace(self, items=_Lazy(proposal))
 
@@ -137,9 +137,72 @@ class Combined(Generic[C]):
         return self.unchanged()
 
 
+@dataclass(frozen=True, slots=True)
+class Descent(Generic[C]):
+    """Numbers lowered one after the other: to the floor, else by halves, else by one, else no more.
+
+    Where one less succeeds after a half failed, the least number in between is found by bisection. So a number that
+    cannot be lowered costs three questions, and one that can costs a logarithm.
+
+    `values` are those of the best candidate, `at` the number in hand, `low` what has failed for it (or one below the
+    floor), `stage` what is tried next: its floor, the middle between what failed and what did not, or one less.
+    """
+
+    numbers: Numbers[C]
+    values: tuple[int, ...]
+    at: int = 0
+    low: int | None = None
+    stage: Literal["floor", "half", "less", "bisect"] = "floor"
+
+    def _next(self) -> int:
+        high, low = self.values[self.at], self.low
+        if self.stage == "floor" or low is None:
+            return self.numbers.floors[self.at]
+        return high - 1 if self.stage == "less" else high // 2 if self.stage == "half" else (low + high) // 2
+
+    def _settled(self) -> Descent[C]:
+        """This state, or the next one in which there is something to try."""
+        state = self
+        while state.at < len(state.values):
+            high, floor = state.values[state.at], state.numbers.floors[state.at]
+            low = floor - 1 if state.low is None else state.low
+            if high - low > 1:
+                if state.stage != "half" or high // 2 > low:
+                    return state
+                state = replace(state, stage="less")
+            else:
+                state = replace(state, at=state.at + 1, low=None, stage="floor")
+        return state
+
+    def candidate(self) -> Candidate[C] | None:
+        """The best candidate's numbers with the one in hand lowered."""
+        if self.at >= len(self.values):
+            return None
+        apply: Callable[[Sequence[int]], C] = self.numbers.apply
+        values = (*self.values[: self.at], self._next(), *self.values[self.at + 1 :])
+        return lambda: apply(values)
+
+    def failed(self) -> Descent[C]:
+        """Something less low; nothing, if one less failed."""
+        if self.stage == "less":
+            return replace(self, at=self.at + 1, low=None, stage="floor")._settled()
+        stages: dict[str, Literal["half", "less", "bisect"]] = {"floor": "half", "half": "less", "bisect": "bisect"}
+        return replace(self, low=self._next(), stage=stages[self.stage])._settled()
+
+    unchanged = failed
+
+    def succeeded(self, best: C) -> Descent[C]:  # noqa: ARG002 - the numbers are those of the program it began with
+        """Lower still."""
+        values = (*self.values[: self.at], self._next(), *self.values[self.at + 1 :])
+        stage: Literal["half", "bisect"] = "half" if self.stage == "half" else "bisect"
+        return replace(self, values=values, stage=stage)._settled()
+
+
 def begin(propose: Callable[[C], Proposal[C]], best: C) -> Search[C]:
     """The first state of a pass's walk on a candidate."""
     proposal = propose(best)
     if isinstance(proposal, Edits):
         return Combined(proposal)
+    if isinstance(proposal, Numbers):
+        return Descent(proposal, proposal.values)._settled()
     return OneByOne(propose, _Lazy(proposal))

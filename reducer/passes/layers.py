@@ -1,0 +1,81 @@
+"""Passes that bring a program to the shape a person would write: the smallest layer, checkpoints outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from reducer.ir.edit import rewrite, zeros
+from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Name, Op, Program, Scan, Var
+from reducer.ir.nest import swap, value_to_input
+from reducer.ir.types import Type
+from reducer.ir.walk import Path, arg_type, blocks, equations, fresh, types_of
+from reducer.passes.base import Candidate
+from reducer.passes.relevance import Relevance
+from reducer.passes.simplify import CANONICAL
+
+
+def plain_layers(program: Program) -> Iterator[Candidate[Program]]:
+    """What a block with an offloaded name computes, replaced by `sin(name(x))` of one of its parameters.
+
+    All such blocks at once, then one at a time.
+    """
+    relevance = Relevance(program)
+    found: list[tuple[Path, str]] = []
+    for place in blocks(program):
+        names = [e.name for e in place.block.eqns if isinstance(e, Name) and relevance.of(e)]
+        if names and place.path:
+            found.append((place.path, names[0]))
+    choices = [found] if len(found) > 1 else []
+    for chosen in (*choices, *([one] for one in found)):
+        yield partial(rewrite, program, {path: partial(_layer, name=name) for path, name in chosen})
+
+
+def _layer(block: Block, name: str) -> Block:
+    types = types_of(block)
+    wanted = [arg_type(r, types) for r in block.results]
+    candidates = [p for p in block.params if p.type.inexact and not p.type.on_host]
+    x = next((p for p in candidates if p.type in wanted), None)
+    if x is None:
+        return block
+    ids = fresh(block)
+    named, out = Var(next(ids), x.type), Var(next(ids), x.type)
+    eqns: list[Equation] = [
+        Name(outs=(named,), arg=x.id, name=name),
+        Op(outs=(out,), primitive=CANONICAL, args=(named.id,)),
+    ]
+    results: list[Arg] = []
+    for type_ in wanted:
+        if type_ == x.type:
+            results.append(out.id)
+        else:
+            results.append(_other(type_, block.params, ids, eqns))
+    return Block(block.params, tuple(eqns), tuple(results))
+
+
+def _other(type_: Type, params: tuple[Var, ...], ids: Iterator[int], eqns: list[Equation]) -> Arg:
+    same = next((p.id for p in params if p.type == type_), None)
+    if same is not None:
+        return same
+    value, fills = zeros(type_, ids)
+    eqns.extend(fills)
+    return value
+
+
+def swap_regions(program: Program) -> Iterator[Candidate[Program]]:
+    """A scan around a checkpoint exchanged with it, or the other way round: whichever is smaller is kept."""
+    for path, i, eqn in equations(program):
+        if isinstance(eqn, Scan | Checkpoint) and len(eqn.body.eqns) == 1:
+            yield partial(rewrite, program, {path: partial(swap, i=i)})
+
+
+def inputs_for_values(program: Program) -> Iterator[Candidate[Program]]:
+    """One value replaced by a new input, with or without its gradient; all that only feeds it goes."""
+    for place in blocks(program):
+        for eqn in reversed(place.block.eqns):
+            if not isinstance(eqn, Op):
+                continue
+            for var in eqn.outs:
+                yield partial(value_to_input, program, place.path, var.id)
+                if program.gradient is not None and var.type.inexact:
+                    yield partial(value_to_input, program, place.path, var.id, differentiate=True)

@@ -1,21 +1,40 @@
-"""What a hunt has found so far: one `Find` per signature and tier, and the counts a summary is made of."""
+"""What a hunt has found so far: one `Find` per signature and sort, and the counts a summary is made of."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from reducer.ir.equations import Program
+from reducer.ir.equations import Checkpoint, Program, Transfer
+from reducer.ir.order import size
+from reducer.ir.walk import equations
 
-#: What becomes of a new signature: first repeated in fresh workers, then reduced, then kept. `known` ones are in
-#: the corpus that the user excluded; `flaky` ones did not repeat and do not count as failures.
-State = Literal["new", "confirmed", "reducing", "saved", "known", "flaky"]
+Tier = Literal["program", "placement"]
+#: As a tier, but with programs apart that have both a policy (or a gradient) and explicit transfers. Most of these
+#: shrink to placements, and until then it is not known.
+Sort = Literal["program", "mixed", "placement"]
+
+#: What becomes of a new signature: repeated in a fresh worker ("confirming"), saved ("confirmed"), shrunk
+#: ("reducing"), saved again ("saved"). `known` ones are in the corpus that the user excluded; `flaky` ones did not
+#: repeat and do not count as failures.
+State = Literal["new", "confirming", "confirmed", "reducing", "saved", "known", "flaky"]
+
+#: States in which nothing is left to do.
+SETTLED: frozenset[State] = frozenset({"saved", "known", "flaky"})
+#: States in which it is not known whether the failure is real.
+UNSURE: frozenset[State] = frozenset({"new", "confirming", "flaky"})
 
 
-class Find(msgspec.Struct):
-    """One distinct failure of this hunt. Mutable: the hunt's own record, never stored."""
+class Find(msgspec.Struct, eq=False):
+    """One distinct failure of this hunt. Mutable: the hunt's own record, never stored.
+
+    `start` is the program as it was met, `program` the smallest so far. `finds` counts how often the failure was
+    met, `failing` the generated programs among these, `counted` how many of them the corpus knows of. `before` is
+    the saved find that this smaller one would replace.
+    """
 
     signature: str
     family: str
@@ -24,16 +43,30 @@ class Find(msgspec.Struct):
     program: Program
     message: str
     strategy: str
-    tier: Literal["program", "placement"]
+    tier: Tier
+    sort: Sort
     started_size: int
     first_seconds: float
     kind: Literal["error"] = "error"
     state: State = "new"
     finds: int = 1
+    failing: int = 0
+    counted: int = 0
     size: int = 0
     compiles: int = 0
     case: str = ""
     reduced_seconds: float | None = None
+    before: Find | None = None
+
+    @property
+    def sure(self) -> bool:
+        """Whether the failure is known to be real: confirmed, excluded by the user, or saved before."""
+        return self.state not in UNSURE or self.before is not None
+
+    def begin_with(self, program: Program) -> None:
+        """Take `program` for the start."""
+        self.start = self.program = program
+        self.started_size = self.size = size(program)
 
 
 class Tally:
@@ -50,29 +83,51 @@ class Tally:
     @property
     def failing(self) -> int:
         """Compiled programs that failed with a confirmed (or known) signature."""
-        return sum(
-            find.finds for find in self.finds.values() if find.state in ("confirmed", "reducing", "saved", "known")
-        )
+        return sum(find.failing for find in self.finds.values() if find.sure)
 
-    def families(self) -> Counter[str]:
-        """Failing programs by family."""
-        counts: Counter[str] = Counter()
-        for find in self.finds.values():
-            if find.state not in ("new", "flaky"):
-                counts[find.family] += find.finds
-        return counts
+    @property
+    def unconfirmed(self) -> int:
+        """Compiled programs whose failure did not repeat, or was not repeated yet."""
+        return sum(find.failing for find in self.finds.values() if not find.sure)
+
+    def unsettled(self) -> list[Find]:
+        """Finds that are still to be confirmed or shrunk: the backlog of a resumed hunt."""
+        return [find for find in list(self.finds.values()) if find.state not in SETTLED]
+
+
+class Rate:
+    """Events per second over the last `window` seconds."""
+
+    def __init__(self, window: float = 10.0) -> None:
+        self._window = window
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def of(self, now: float, count: int) -> float:
+        """Note that `count` events have been by `now`, and return the recent rate."""
+        self._samples.append((now, count))
+        while len(self._samples) > 2 and now - self._samples[1][0] >= self._window:
+            self._samples.popleft()
+        began, first = self._samples[0]
+        return (count - first) / (now - began) if now > began else 0.0
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """A hunt at one moment, for whoever shows it. `reducing` is (slug, size, unique compiles) or None."""
+    """A hunt at one moment, for whoever shows it.
+
+    `left` is in seconds, until generating ends or, when that is over (`finishing`), until the grace does.
+    `signatures` are (slug, state, finds, size), `reducing` is (slug, start's size, size, unique compiles) or None.
+    `compiles_per_second` counts everything compiled in recent seconds, shrinking included.
+    """
 
     seconds: float
+    left: float
+    finishing: bool
     generated: int
     compiled: int
     failing: int
     skipped: dict[str, int]
     signatures: tuple[tuple[str, str, int, int], ...]
-    reducing: tuple[str, int, int] | None
+    reducing: tuple[str, int, int, int] | None
     compiles_per_second: float
 
 
@@ -95,18 +150,18 @@ class SignatureRow(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True):
     """What a hunt came to; the fields of ``hunt --json``."""
 
-    generated: int
-    compiled: int
-    failing: int
-    skipped: dict[str, int]
-    excused: dict[str, int]
-    skeletons: int
-    signatures: tuple[SignatureRow, ...]
-    seconds: float
-    worker_busy_fraction: float
-    corpus: str
-    seed: int
-    interrupted: bool
+    generated: int = 0
+    compiled: int = 0
+    failing: int = 0
+    skipped: dict[str, int] = {}
+    excused: dict[str, int] = {}
+    skeletons: int = 0
+    signatures: tuple[SignatureRow, ...] = ()
+    seconds: float = 0.0
+    worker_busy_fraction: float = 0.0
+    corpus: str = ""
+    seed: int = 0
+    interrupted: bool = False
 
 
 def row(find: Find) -> SignatureRow:
@@ -124,3 +179,32 @@ def row(find: Find) -> SignatureRow:
         compiles_to_minimum=find.compiles,
         reduce_seconds=find.reduced_seconds,
     )
+
+
+def rows(finds: Iterable[Find]) -> tuple[SignatureRow, ...]:
+    """The summary's lines, one per signature and tier: finds that ended as one case are one line."""
+    merged: dict[tuple[str, str], SignatureRow] = {}
+    for find in finds:
+        new = row(find)
+        old = merged.setdefault((new.signature, new.tier), new)
+        if old is not new:
+            best = min(old, new, key=lambda r: (not r.case, r.reduce_seconds is None, r.size))
+            merged[new.signature, new.tier] = msgspec.structs.replace(
+                best, finds=old.finds + new.finds, first_seconds=min(old.first_seconds, new.first_seconds)
+            )
+    return tuple(merged.values())
+
+
+def tier_of(program: Program) -> Tier:
+    """`program` if the failure is reached through a gradient or a checkpoint policy, else `placement`."""
+    undifferentiated = any(isinstance(eqn, Checkpoint) and not eqn.differentiated for _, _, eqn in equations(program))
+    return "program" if program.gradient is not None or undifferentiated else "placement"
+
+
+def sort_of(program: Program) -> Sort:
+    """The tier, or "mixed" for a program of the program tier that also places values explicitly."""
+    if tier_of(program) == "placement":
+        return "placement"
+    explicit = any(var.type.memory == "host" for var in program.block.params)
+    explicit = explicit or any(isinstance(eqn, Transfer) for _, _, eqn in equations(program))
+    return "mixed" if explicit else "program"

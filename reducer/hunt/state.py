@@ -1,28 +1,36 @@
-"""Where a hunt stopped, so that `--resume` goes on: the next batch of programs, and finds not yet reduced.
+"""Where a hunt stopped, so that `--resume` goes on: the next batch of programs, and finds not yet shrunk.
 
-One small file per seed in the corpus folder, replaced atomically. Programs in it are read like any other file:
-validated and checked, never executed.
+One small file per seed and target in the corpus folder, replaced atomically. Programs in it are read like any other
+file: validated and checked, never executed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
-from reducer.errors import InputError
-from reducer.hunt.finds import Find
+from reducer.corpus.casefile import read_regular
+from reducer.errors import InputError, ProgramError
+from reducer.hunt.finds import Find, sort_of, tier_of
 from reducer.ir.check import check
 from reducer.ir.codec import decode_program, encode_program
 from reducer.ir.order import size
 from reducer.oracle.cachedir import write_atomically
+from reducer.oracle.target import Target
 
 FORMAT = 1
+#: Largest state read, in bytes: thousands of pending finds.
+SIZE_CAP = 64 << 20
+_HINT = "delete it to start anew"
 
 
-class Pending(msgspec.Struct, frozen=True):
-    """A find that still has to be confirmed or reduced."""
+class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A find that still has to be confirmed or shrunk."""
 
     program: msgspec.Raw
     signature: str
@@ -30,13 +38,14 @@ class Pending(msgspec.Struct, frozen=True):
     slug: str
     message: str
     strategy: str
-    tier: Literal["program", "placement"]
     started_size: int
     first_seconds: float
+    finds: int
+    counted: int
 
 
 class HuntState(msgspec.Struct, frozen=True):
-    """`batch` is the next batch of the generator; `target` the text of the target, which must not change."""
+    """`batch` is the next batch of the generator; `target` the text of the target the hunt ran on."""
 
     format: int
     seed: int
@@ -45,20 +54,31 @@ class HuntState(msgspec.Struct, frozen=True):
     pending: tuple[Pending, ...]
 
 
-def state_file(corpus: Path, seed: int) -> Path:
-    """The state's file in a corpus folder."""
-    return corpus / f".hunt-{seed}.json"
+class _Header(msgspec.Struct):
+    format: int
 
 
-def latest_seed(corpus: Path) -> int | None:
-    """Seed of the hunt that was last saved in a corpus, if there is one."""
-    files = sorted(corpus.glob(".hunt-*.json"), key=lambda path: path.stat().st_mtime_ns)
-    seeds = [path.stem.removeprefix(".hunt-") for path in files]
-    numbers = [int(text) for text in seeds if text.lstrip("-").isdigit()]
-    return numbers[-1] if numbers else None
+def state_file(corpus: Path, seed: int, target: Target) -> Path:
+    """The state's file in a corpus folder; hunts of one seed on different targets do not share it."""
+    digest = hashlib.sha256(str(target).encode()).hexdigest()[:8]
+    return corpus / f".hunt-{seed}-{digest}.json"
 
 
-def save_state(corpus: Path, *, seed: int, batch: int, target: str, pending: list[Find]) -> None:
+def latest_seed(corpus: Path, target: Target) -> int | None:
+    """Seed of the hunt on this target that was last saved in a corpus, if there is one."""
+    found: list[tuple[int, int]] = []
+    name = re.compile(r"\.hunt-(-?\d{1,20})-[0-9a-f]{8}\.json")
+    try:
+        for path in corpus.glob(".hunt-*.json"):
+            match = name.fullmatch(path.name)
+            if match and path == state_file(corpus, int(match[1]), target):
+                found.append((path.stat().st_mtime_ns, int(match[1])))
+    except OSError as error:
+        raise InputError(f"cannot list {corpus}: {error.strerror or error}") from None
+    return max(found)[1] if found else None
+
+
+def save_state(corpus: Path, *, seed: int, batch: int, target: Target, pending: Sequence[Find]) -> None:
     """Write the state. Raises OSError."""
     rows = tuple(
         Pending(
@@ -68,31 +88,35 @@ def save_state(corpus: Path, *, seed: int, batch: int, target: str, pending: lis
             slug=find.slug,
             message=find.message,
             strategy=find.strategy,
-            tier=find.tier,
             started_size=find.started_size,
             first_seconds=find.first_seconds,
+            finds=find.finds,
+            counted=find.counted,
         )
         for find in pending
     )
-    state = HuntState(FORMAT, seed, batch, target, rows)
-    write_atomically(state_file(corpus, seed), msgspec.json.encode(state))
+    state = HuntState(FORMAT, seed, batch, str(target), rows)
+    write_atomically(state_file(corpus, seed, target), msgspec.json.encode(state))
 
 
-def load_state(corpus: Path, seed: int) -> HuntState:
+def load_state(corpus: Path, seed: int, target: Target) -> HuntState:
     """Read the state back.
 
     Raises:
         InputError: there is none, or it cannot be used.
     """
-    path = state_file(corpus, seed)
+    path = state_file(corpus, seed, target)
+    if not path.exists():
+        raise InputError(f"no hunt with seed {seed} on {target} in {corpus}", hint="leave out --resume to start one")
+    data = read_regular(path, cap=SIZE_CAP)
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=HuntState)
-    except FileNotFoundError:
-        raise InputError(f"no hunt with seed {seed} in {corpus}", hint="leave out --resume to start one") from None
-    except (OSError, msgspec.DecodeError) as error:
-        raise InputError(f"{path}: cannot be used: {error}", hint="delete it to start anew") from None
-    if state.format > FORMAT:
-        raise InputError(f"{path}: written by a newer scanshrink", hint="upgrade scanshrink, or delete the file")
+        if msgspec.json.decode(data, type=_Header).format > FORMAT:
+            raise InputError(f"{path}: written by a newer scanshrink", hint=f"upgrade scanshrink, or {_HINT}")
+        state = msgspec.json.decode(data, type=HuntState)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be used: {error}", hint=_HINT) from None
+    if state.seed != seed or state.target != str(target) or state.batch < 0:
+        raise InputError(f"{path}: is not the state its name says", hint=_HINT)
     return state
 
 
@@ -100,25 +124,39 @@ def pending_finds(state: HuntState) -> list[Find]:
     """The state's finds, each checked.
 
     Raises:
-        InputError, ProgramError: a program in it is damaged.
+        InputError: one of them is damaged.
     """
-    finds = []
-    for row in state.pending:
+    return [_find(number, row) for number, row in enumerate(state.pending)]
+
+
+def _find(number: int, row: Pending) -> Find:
+    try:
         program = decode_program(bytes(row.program))
         check(program)
-        finds.append(
-            Find(
-                signature=row.signature,
-                family=row.family,
-                slug=row.slug,
-                start=program,
-                program=program,
-                message=row.message,
-                strategy=row.strategy,
-                tier=row.tier,
-                started_size=row.started_size,
-                first_seconds=row.first_seconds,
-                size=size(program),
-            )
-        )
-    return finds
+    except (InputError, ProgramError) as error:
+        raise InputError(f"the hunt's state: pending find {number}: {error.message}", hint=_HINT) from None
+    sane = (
+        row.signature
+        and row.started_size >= 0
+        and math.isfinite(row.first_seconds)
+        and row.first_seconds >= 0
+        and 0 <= row.counted <= row.finds
+    )
+    if not sane:
+        raise InputError(f"the hunt's state: pending find {number} contradicts itself", hint=_HINT)
+    return Find(
+        signature=row.signature,
+        family=row.family,
+        slug=row.slug,
+        start=program,
+        program=program,
+        message=row.message,
+        strategy=row.strategy,
+        tier=tier_of(program),
+        sort=sort_of(program),
+        started_size=row.started_size,
+        first_seconds=row.first_seconds,
+        finds=row.finds,
+        counted=row.counted,
+        size=size(program),
+    )

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Set
+from typing import Final
 
-from reducer.corpus import Corpus, Found
-from reducer.hunt.finds import Find
+import msgspec
+
+from reducer.corpus import Case, Corpus, Found
+from reducer.hunt.finds import Find, tier_of
+from reducer.hunt.reductions import Unstable
+from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.order import size
-from reducer.oracle.outcome import Result
+from reducer.oracle.outcome import Result, Skipped, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle, program_job
 from reducer.oracle.signature import is_finding, signature
-from reducer.passes import PASSES
 from reducer.record import case_of
-from reducer.shrink import Accepted, Event, Tried, program_tier, shrink
+from reducer.shrink import Accepted, Event, Tried, shrink_program
+from reducer.shrink.driver import StartError
 
-#: A reduction's questions go before generated programs: a person waits for it.
-_PRIORITY = 10
+#: A reduction's questions go before generated programs: a person waits for it. A confirmation goes before both:
+#: it is short, and until then the failure is not saved.
+_REDUCING, _CONFIRMING = 10, 20
 #: How often a new failure is repeated, alone in a fresh worker, before it counts.
-REPEATS = 2
+REPEATS: Final = 2
+#: Most compiles of one reduction in a hunt: the usual one takes a quarter of that, and the others wait meanwhile.
+BUDGET: Final = 500
+UNREDUCED: Final = "Not fully shrunk: the hunt that found it ended first. `scanshrink hunt --resume` goes on."
 
 
 class RealWorkshop:
@@ -41,34 +50,50 @@ class RealWorkshop:
         *,
         seed: int,
         known: Set[str] = frozenset(),
-        budget: int | None = None,
+        budget: int = BUDGET,
     ) -> None:
         self._pool = pool
         self._corpus = corpus
         self._seed = seed
         self._known = known
         self._budget = budget
-        self._oracle = ProgramOracle(pool, priority=_PRIORITY)
+        self._oracle = ProgramOracle(pool, priority=_REDUCING)
         self._date = datetime.date.today().isoformat()
 
     def known(self, signature: str) -> bool:
         """True if the user asked not to hunt for this signature."""
         return signature in self._known
 
+    def recall(self, find: Find) -> bool:
+        """True if the corpus holds the failure, found on this target and shrunk; takes `program` and `case` from it."""
+        target = self._pool.target
+        here = (target.sha256, target.topology, dict(target.options))
+        tiers = ("program", "placement") if find.sort == "mixed" else (find.tier,)
+        for case in (case for tier in tiers for case in self._corpus.find(find.kind, find.signature, tier)):
+            there = (case.target.sha256, case.target.topology, case.target.options)
+            program = case.minimum.program
+            if there == here and program is not None and UNREDUCED not in case.notes:
+                find.program, find.size = program, case.minimum.size
+                find.case = str(self._corpus.path(case.slug))
+                return True
+        return False
+
     def confirm(self, find: Find) -> bool:
         """Repeat the failure in a fresh worker; True if every repeat fails the same."""
-        confirmation = self._pool.confirm(program_job(find.program), REPEATS, priority=_PRIORITY).result()
+        confirmation = self._pool.confirm(program_job(find.program), REPEATS, priority=_CONFIRMING).result()
         return confirmation.counts == {find.signature: REPEATS}
 
     def keep(self, find: Find) -> None:
-        """Save the find as it is now.
+        """Save the find as it is now, with a note if it is not fully shrunk.
 
         Raises:
+            Unstable: it did not fail this time.
             StorageError: the corpus cannot be written.
         """
-        result = self._pool.submit(program_job(find.program), want_module=True, priority=_PRIORITY).result()
-        found = signature(result.outcome)
-        assert found is not None, "a confirmed failure compiled when it was saved"
+        result = self._pool.submit(program_job(find.program), want_module=True, priority=_CONFIRMING).result()
+        found = None if isinstance(result.answer, Skipped) else signature(result.outcome)
+        if found is None or found.text != find.signature:
+            raise Unstable(f"{word(result.answer)} {message_of(result.answer)}".rstrip())
         how = Found(
             strategy=find.strategy,
             seed=self._seed,
@@ -77,14 +102,62 @@ class RealWorkshop:
             compiles_to_minimum=find.compiles,
             date=self._date,
         )
-        first = find.case == ""
         case, files = case_of(
-            find.program, find.tier, found, result, self._pool.target, how=how, start=find.start, finds=find.finds
+            find.program,
+            find.tier,
+            found,
+            result,
+            self._pool.target,
+            how=how,
+            start=find.start,
+            finds=max(find.finds - find.counted, 1),
         )
-        find.case = str(self._corpus.add(case, files, count=first).path)
+        stored = self._corpus.add(case, files, count=find.counted < find.finds)
+        find.counted = find.finds
+        find.case = str(stored.path)
+        self._note(stored.case, find)
+
+    def _note(self, stored: Case, find: Find) -> None:
+        """Mark an unreduced case, and unmark it once it is shrunk. Another hunt's smaller minimum is not touched."""
+        minimum = stored.minimum.program
+        ours = minimum is not None and identity(minimum) == identity(find.program)
+        reduced = find.reduced_seconds is not None
+        if reduced and minimum is not None:
+            find.size = stored.minimum.size
+        if ours and reduced == (UNREDUCED in stored.notes):
+            self._corpus.update(stored.slug, lambda case: _noted(case, unreduced=not reduced))
+
+    def shelve(self, find: Find) -> None:
+        """Save a find that was not shrunk, unless the corpus has the failure.
+
+        Raises:
+            StorageError: the corpus cannot be written.
+        """
+        find.tier = tier_of(find.program)
+        if self._corpus.find(find.kind, find.signature, find.tier):
+            return
+        try:
+            self.keep(find)
+        except Unstable:
+            find.state = "flaky"
+
+    def settle(self, find: Find) -> None:
+        """Add the finds since the last save to the case's count.
+
+        Raises:
+            StorageError: the corpus cannot be written.
+        """
+        more = find.finds - find.counted
+        slug = find.case.rpartition("/")[2]
+        self._corpus.update(slug, lambda case: msgspec.structs.replace(case, finds=case.finds + more))
+        find.counted = find.finds
 
     def reduce(self, find: Find, step: Callable[[Find], None]) -> list[tuple[Program, Result]]:
-        """Shrink the find in place; returns the other failures met on the way."""
+        """Shrink the find in place; returns the other failures met on the way.
+
+        Raises:
+            Unstable: the find did not fail this time.
+        """
 
         def wanted(result: Result) -> bool:
             found = signature(result.outcome)
@@ -101,15 +174,22 @@ class RealWorkshop:
                 find.compiles = event.compiles
             step(find)
 
-        shrunk = shrink(
-            find.program,
-            self._oracle,
-            wanted,
-            tier=program_tier(find.tier),
-            passes=PASSES,
-            budget=self._budget,
-            label=label,
-            events=events,
-        )
+        try:
+            shrunk = shrink_program(
+                find.program,
+                self._oracle,
+                wanted,
+                level=find.tier,
+                budget=self._budget,
+                label=label,
+                events=events,
+            )
+        except StartError as error:
+            raise Unstable(error.message) from None
         find.program, find.size, find.compiles = shrunk.program, size(shrunk.program), shrunk.compiles
         return [(other.candidate, other.result) for other in shrunk.finds]
+
+
+def _noted(case: Case, *, unreduced: bool) -> Case:
+    notes = tuple(note for note in case.notes if note != UNREDUCED)
+    return msgspec.structs.replace(case, notes=(*notes, UNREDUCED) if unreduced else notes)

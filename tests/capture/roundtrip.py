@@ -94,6 +94,7 @@ def round_trip(
     run: bool = True,
     tolerance: float | None = None,
     module: bool = True,
+    stable: bool = True,
 ) -> Program:
     """Capture a function; check JSON, text, types, the lowered module and numbers; the program.
 
@@ -104,6 +105,7 @@ def round_trip(
         run: compare numbers; bit for bit unless `tolerance` (relative and absolute) is given.
         tolerance: of the numbers.
         module: compare the operations of the lowered modules, after the same clean-up of both.
+        stable: the text is captured as the same program.
     """
     import jax
 
@@ -112,7 +114,7 @@ def round_trip(
     assert decode(encode(program)) == program
     again = load(program).fn
     twice = captured(again, *found.values, rules=rules).program
-    if not barriers_only(program):
+    if stable and not barriers_only(program):
         assert to_text(twice).splitlines() == to_text(program).splitlines(), "the text is captured differently"
     if run:
         same_numbers(leaves(jax.jit(fn)(*args)), leaves(jax.jit(again)(*found.values)), tolerance)

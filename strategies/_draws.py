@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from reducer.ir.equations import Mesh
 from reducer.ir.types import Type
 from strategies._motifs import ACTS, MOTIFS
 from strategies._policies import keeping, offloading
 from strategies._source import Source, often
-from strategies._trees import Jit, Leaf, Loop, Node, Plan, Remat, Seq, motifs_in, names_in
+from strategies._trees import Jit, Leaf, Loop, Node, Remat, Seq, motifs_in, names_in
 from strategies._types import ALIGNED, ODD, Shape
 
 #: Optional features, banned half of the time each (swarm testing): a program with few of them at once shows more.
@@ -37,15 +37,13 @@ def draw_shape(source: Source, *, min_rank: int = 0) -> Shape:
 
 def draw_dtype(source: Source, dtypes: Sequence[str]) -> str:
     """float32 mostly, if it is asked for at all."""
-    if not source.allows("half"):
-        return dtypes[0]
-    return source.pick((dtypes[0], dtypes[0], *dtypes))
+    return source.pick((dtypes[0], dtypes[0], *dtypes) if source.allows("half") else dtypes[:1])
 
 
 def draw_leaf(source: Source, x: Type, *, layers: Sequence[str] = _LAYERS, names: Sequence[str] = _NAMES) -> Leaf:
     """A layer that fits x, with names on points that are residuals more often than not."""
     motif = source.pick([name for name in layers if MOTIFS[name].fits(x)])
-    act = source.pick(ACTS) if source.allows("act") else "sin"
+    act = source.pick(ACTS if source.allows("act") else ("sin",))
     points = MOTIFS[motif].points
     kept = MOTIFS[motif].residuals
     where = {"first": kept[0], "second": kept[1 % len(kept)], "last": points[-1]}
@@ -106,11 +104,16 @@ def maybe_jit(source: Source, node: Node) -> Node:
     return Jit(node) if source.chance(8, "jit") else node
 
 
-def draw_gradient(source: Source, gradient: bool | None, *, one_in: int) -> dict[str, object]:
-    """Fields of a plan; without a wish a gradient is left out once in `one_in`."""
-    if gradient is False or (gradient is None and source.chance(one_in)):
-        return {"gradient": "none"}
-    return {"gradient": source.pick(("all", "weights", "all", "first", "x")), "with_value": not source.chance(4)}
+#: What to differentiate by: nearly always something, or half of the time.
+MOSTLY: Final = ("all", "weights", "all", "first", "x") * 8 + ("none",)
+THREE_IN_FOUR: Final = often(all=6, weights=3, none=4, first=2, x=1)
+HALF: Final = often(none=5, all=2, weights=1, first=1, x=1)
+
+
+def draw_gradient(source: Source, gradient: bool | None, usual: Sequence[str]) -> dict[str, Any]:
+    """Fields of a plan: what to differentiate by, from the `usual` table unless there is a wish."""
+    table = ("none",) if gradient is False else [kind for kind in usual if kind != "none" or gradient is None]
+    return {"gradient": source.pick(table), "with_value": not source.chance(4)}
 
 
 def draw_mesh(source: Source, *, one_in: int) -> tuple[Mesh | None, tuple[str, ...]]:
@@ -143,7 +146,9 @@ def offload_places(depth: int) -> Iterable[tuple[int, ...]]:
 
 __all__ = [
     "FEATURES",
-    "Plan",
+    "HALF",
+    "MOSTLY",
+    "THREE_IN_FOUR",
     "draw_dtype",
     "draw_gradient",
     "draw_layers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import strategies as st
 
@@ -13,6 +13,7 @@ from reducer.ir.types import Type
 from strategies._assemble import assemble
 from strategies._draws import (
     FEATURES,
+    HALF,
     draw_dtype,
     draw_gradient,
     draw_leaf,
@@ -41,9 +42,8 @@ def plan_placement(source: Source, *, max_depth: int, gradient: bool | None, dty
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
     mesh, sharded = draw_mesh(source, one_in=10)
     # Nothing differentiable passes through a carry on the host, so a gradient is rarer there.
-    fields: dict[str, Any] = draw_gradient(
-        source, False if what == "carry" and source.chance(2) else gradient, one_in=2
-    )
+    unlikely = gradient is None and what == "carry" and source.chance(2)
+    fields = draw_gradient(source, False if unlikely else gradient, HALF)
     node, loops = _nest(source, _body(source, x, what, differentiated=fields["gradient"] != "none"), what, depth)
     stages: tuple[Node, ...] = (node,)
     if what == "pair" or (what in _STACKING and fields["gradient"] != "none"):
@@ -71,7 +71,7 @@ def _nest(source: Source, node: Node, what: str, depth: int) -> tuple[Node, list
 
 
 def _body(source: Source, x: Type, what: str, *, differentiated: bool) -> Node:
-    act = source.pick(("tanh", "sin")) if source.allows("act") else "sin"
+    act = source.pick(("tanh", "sin") if source.allows("act") else ("sin",))
     match what:
         case "optimizer":
             return Leaf("optimizer", act)
@@ -109,7 +109,7 @@ def _moved(source: Source, node: Node, what: str) -> Node:
 
 def _backward(source: Source, loops: Sequence[Loop]) -> Node:
     """The mirror of a nest: reversed loops of the same lengths, reading what the first nest stacked."""
-    node: Node = Leaf("consume", source.pick(("tanh", "sin")) if source.allows("act") else "sin")
+    node: Node = Leaf("consume", source.pick(("tanh", "sin") if source.allows("act") else ("sin",)))
     for loop in loops:
         node = Loop(node, loop.length, reverse=not source.chance(4, "reverse"), barrier=loop.barrier)
     return node

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from hypothesis import strategies as st
 
@@ -12,6 +12,7 @@ from reducer.ir.types import Type
 from strategies._assemble import assemble
 from strategies._draws import (
     FEATURES,
+    THREE_IN_FOUR,
     draw_dtype,
     draw_gradient,
     draw_leaf,
@@ -22,7 +23,21 @@ from strategies._draws import (
 )
 from strategies._motifs import WEIGHTED
 from strategies._source import Draw, Source, often
-from strategies._trees import Branch, Jit, Loop, Move, Moved, Node, Plan, Seq, Slot, Update, leaves, motifs_in
+from strategies._trees import (
+    Branch,
+    Jit,
+    Loop,
+    Move,
+    Moved,
+    Node,
+    Plan,
+    Seq,
+    Slot,
+    Update,
+    gives_extras,
+    motifs_in,
+    walk,
+)
 
 _LAYERS: Final = often(
     pointwise=3, dense=3, mlp=2, damped=2, scaled=2, gated=1, normed=1, pooled=1, attention=1, batched=1, heads=1,
@@ -43,7 +58,7 @@ def plan_any(
     """Draw a chain of regions from the inside out, branching now and then."""
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
     mesh, sharded = draw_mesh(source, one_in=10)
-    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=4)
+    fields = draw_gradient(source, gradient, THREE_IN_FOUR)
     layers = max(1, min(4, max_equations // 12))
     slots: tuple[Slot, ...] = source.some(("aux", "y", "buffer")) if source.chance(4, "slots") else ()
     node: Node = draw_leaf(source, x, layers=_LAYERS)
@@ -83,9 +98,11 @@ def plan_any(
 def _moves(node: Node, *, differentiated: bool) -> tuple[Moved, ...]:
     """The transfers that change something: of weights if there are any, of stacked outputs if there are any."""
     weights: tuple[Moved, ...] = ("weights", "cast-after", "cast-before") if motifs_in(node) & set(WEIGHTED) else ()
-    stacked = any(leaf.emit or leaf.motif == "optimizer" for leaf in leaves(node))
-    extras: tuple[Moved, ...] = ("extras", "extras-back") if stacked and not differentiated else ()
-    return weights + extras + (() if differentiated else ("carry",))
+    if differentiated:
+        return weights
+    moved = any(isinstance(inner, Move) and inner.what == "extras" for inner in walk(node))
+    extras: tuple[Moved, ...] = (("extras-back",) if moved else ("extras",)) if gives_extras(node) else ()
+    return (*weights, *extras, "carry")
 
 
 def _updates(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:

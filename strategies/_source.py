@@ -38,7 +38,8 @@ def often(**weights: int) -> tuple[str, ...]:
 class Source:
     """Draws, with swarm flags: each example first bans some of the optional features.
 
-    The *banned* set is what is drawn, and it shrinks to the empty set: a shrunk example may use everything.
+    The *banned* set is what is drawn, and it shrinks to the empty set: a shrunk example may use everything. For
+    that a ban must not make an example shorter, so what is banned is still drawn, from options all alike.
     """
 
     def __init__(self, draw: Draw, features: Sequence[str] = ()) -> None:
@@ -51,20 +52,17 @@ class Source:
         return feature not in self.banned
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options; the first is the simplest."""
-        table = tuple(options)
-        if len(table) == 1:
-            return table[0]
+        """One of the options; the first is the simplest. Drawn even where there is only one: see `Source`."""
+        # Hypothesis makes no choice between one option.
+        table = tuple(options) if len(options) > 1 else (options[0], options[0])
         turn = self._turns[table]
         self._turns[table] += 1
         choice: T = self.draw(_one_of(turn, table))[1]
         return choice
 
     def chance(self, one_in: int, feature: str = "") -> bool:
-        """True once in `one_in`; never (and without a draw) if the feature is banned. Shrinks to False."""
-        if feature and feature in self.banned:
-            return False
-        return self.pick((False,) * (one_in - 1) + (True,))
+        """True once in `one_in`; never if the feature is banned. Shrinks to False."""
+        return self.pick((False,) * (one_in - 1) + (feature not in self.banned,))
 
     def some(self, options: Sequence[T]) -> tuple[T, ...]:
         """A subset, in order, by one choice for each eight options. Shrinks to the empty one."""

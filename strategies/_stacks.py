@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from reducer.ir.types import Type
 from strategies._assemble import assemble
 from strategies._draws import (
     FEATURES,
+    MOSTLY,
     draw_dtype,
     draw_gradient,
     draw_layers,
@@ -37,7 +37,7 @@ def plan_stack(source: Source, *, max_depth: int, gradient: bool | None, dtypes:
         node = Move(node, source.pick(("weights", "cast-after", "cast-before")))
     if mesh is not None and x.rank and source.chance(2):
         node = Constrain(node, ("d",))
-    fields: dict[str, Any] = draw_gradient(source, gradient, one_in=40)
+    fields = draw_gradient(source, gradient, MOSTLY)
     total = source.chance(8, "extras")
     return Plan((node,), x, slots, mesh=mesh, sharded=sharded, total=total, **fields)
 

@@ -175,6 +175,17 @@ def motifs_in(node: Node) -> frozenset[str]:
     return frozenset(leaf.motif for leaf in leaves(node))
 
 
+def gives_extras(node: Node) -> bool:
+    """True if the node has results besides the state; a branch and a while loop keep theirs to themselves."""
+    match node:
+        case Leaf(motif=motif, emit=emit):
+            return bool(emit) or motif == "optimizer"
+        case Branch() | Loop(kind="while"):
+            return False
+        case _:
+            return any(map(gives_extras, children(node)))
+
+
 def keeps_x_on_host(node: Node) -> bool:
     """True if x lives on the host where this node begins and ends."""
     match node:
@@ -201,6 +212,7 @@ __all__ = [
     "Slot",
     "Update",
     "children",
+    "gives_extras",
     "keeps_x_on_host",
     "leaves",
     "motifs_in",

@@ -20,12 +20,12 @@ _INSTRUCTION = re.compile(r"(?:ROOT )?%[\w.-]+ = ")
 _ATTRIBUTES = re.compile(r",? ?\b(?:metadata|frontend_attributes|backend_config|sharding|origin)=(?=\{)")
 _QUOTED = re.compile(r'"[^"]*"')
 _STARTING_FROM = re.compile(r"starting from [^()\n]{1,400}(?=\))")
-_PERCENT_NAME = re.compile(r"%[A-Za-z_][\w.-]*")
-_NUMBERED_NAME = re.compile(r"(?<![\w.-])[A-Za-z_][\w-]*(?:\.[\w-]+)+")
+_PERCENT_NAME = re.compile(r"%[^\W\d][\w.-]*")
+_NUMBERED_NAME = re.compile(r"(?<![\w.-])[^\W\d][\w-]*(?:\.[\w-]+)+")
 _NAMED = re.compile(
     r"\b([Ii]nstruction|[Cc]omputation) "
     r"(?!(?:to|has|have|is|in|with|must|that|whose|which|cannot|should|does|not|and|or|of|on|at|during|for|from|was|"
-    r"did|expected|shape|count|name|operand)\b)([A-Za-z_][\w.-]*)"
+    r"did|but|because|when|while|since|as|by|if|it|this|where|expected|shape|count|name|operand)\b)([A-Za-z_][\w.-]*)"
 )
 _FILE_LINE = re.compile(r"(?<![\w./+-])([\w./+-]{1,300}\.(?:cc|cpp|h|inc|py)):(\d{1,9})")
 _SPACE_WORD = re.compile(r"\b(output|operand|memory space|space) \((\d+)\)")
@@ -57,10 +57,10 @@ def first_paragraph(text: str) -> str:
 def normalise(text: str) -> str:
     """Return `text` on one line with names, shapes, dtypes, numbers and dumped instructions replaced by marks."""
     text = _PRIVATE.sub("?", text)
+    text = _QUOTED.sub('"%"', text)
     text = _without_instructions(_without_attributes(_INDEX_COMMENT.sub("", text)))
     text = _SHAPE.sub(_shape_mark, text)
     text = _without_tuples(text)
-    text = _QUOTED.sub('"%"', text)
     text = _STARTING_FROM.sub("starting from %", text)
     text = _PERCENT_NAME.sub("%", text)
     text = _FILE_LINE.sub(lambda match: f"{match[1].rpartition('/')[2]}:{_kept(match[2])}", text)

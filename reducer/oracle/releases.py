@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import errno
+import functools
 import os
 import re
 import shutil
@@ -155,7 +157,9 @@ def _fetch(version: str, folder: Path) -> None:
 
 def _download(version: str, folder: Path) -> Path:
     complaint = ""
-    for tags in _variants():
+    for number, tags in enumerate(_variants()):
+        if number == 1:
+            _check_known(version)  # not before the first try: it costs a second, and nearly every release is
         done = _pip(
             *("download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--disable-pip-version-check"),
             *("--quiet", "--dest", str(folder), *tags, f"libtpu=={version}"),
@@ -165,13 +169,16 @@ def _download(version: str, folder: Path) -> Path:
             return wheels[0]
         complaint = complaint or done.stderr
         if "No space left" in done.stderr:
-            raise OSError(28, "No space left on device")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise TargetError(f"pip cannot fetch libtpu {version}: {_last_line(complaint)}")
+
+
+def _check_known(version: str) -> None:
     known = list_releases()
     if version not in known:
         place = bisect.bisect(known, version_key(version), key=version_key)
         near = known[max(min(place, len(known) - 2) - 2, 0) :][:4]
         raise TargetError(f"there is no libtpu release {version}", hint=f"near it: {', '.join(near)}")
-    raise TargetError(f"pip cannot fetch libtpu {version}: {_last_line(complaint)}")
 
 
 def _variants() -> Iterator[Sequence[str]]:
@@ -180,15 +187,21 @@ def _variants() -> Iterator[Sequence[str]]:
         yield [*tags, *platforms]
 
 
+@functools.cache
+def _pip_command() -> tuple[str, ...]:
+    command = (sys.executable, "-m", "pip")
+    if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0:
+        return command
+    found = shutil.which("pip")  # an environment made without pip of its own
+    if found is None:
+        raise TargetError("there is no pip to fetch a libtpu with", hint="python -m ensurepip, or give a path")
+    return (found,)
+
+
 def _pip(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip"]
-    if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
-        found = shutil.which("pip")  # an environment made without pip of its own
-        if found is None:
-            raise TargetError("there is no pip to fetch a libtpu with", hint="python -m ensurepip, or give a path")
-        command = [found]
+    command = [*_pip_command(), *arguments]
     return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL
+        command, capture_output=True, text=True, errors="replace", check=False, stdin=subprocess.DEVNULL
     )
 
 

@@ -171,6 +171,8 @@ def _import_jax() -> None:
     from jax._src import source_info_util
 
     jax.config.update("jax_enable_compilation_cache", False)
+    # Whole tracebacks: the filter costs time on each error, and adds a note about itself to the text.
+    jax.config.update("jax_traceback_filtering", "off")
     # A compiler's message lists the frames an operation was traced from; ours say nothing of the program.
     for name in ("worker.py", "backend.py"):
         source_info_util.register_exclusion(str(Path(__file__).with_name(name)))

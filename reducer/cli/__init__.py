@@ -1,5 +1,8 @@
 """The command line: thin modules over the library, one per command."""
 
-from reducer.cli.main import main
+try:
+    from reducer.cli.main import main
+except KeyboardInterrupt:  # while the command line itself is being loaded: nothing has begun, nothing is lost
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

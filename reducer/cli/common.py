@@ -1,24 +1,33 @@
 """What every command shares: target options, the error contract, JSON output.
 
-Exit codes: 0 = did what was asked, 1 = the answer is no, 2 = bad usage or input. An error is one line on stderr, and
-with ``--json`` also ``{"schema": 1, "command": ..., "error": {"kind", "message", "hint"}}`` on stdout.
+Exit codes: 0 = did what was asked, 1 = the answer is no, 2 = bad usage or input, 130 = Ctrl-C. An error is one line
+on stderr, and with ``--json`` also ``{"schema": 1, "command": ..., "error": {"kind", "message", "hint"}}`` on stdout.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import json
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from reducer.errors import ScanshrinkError
 
 SCHEMA = 1
+INTERRUPTED = 130
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class UsageError(ScanshrinkError):
+    """A command line that cannot be understood."""
+
+    kind = "usage"
 
 
 class Command(click.Command):
@@ -26,22 +35,81 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command under the error contract."""
+        command = ctx.command_path.partition(" ")[2] or (self.name or "")
+        as_json = bool(ctx.params.get("as_json"))
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return result
         except ScanshrinkError as error:
-            fail(self.name or "", error, as_json=bool(ctx.params.get("as_json")))
+            fail(command, error, as_json=as_json)
+        except KeyboardInterrupt:
+            say(f"scanshrink {command}: interrupted")
+            sys.exit(INTERRUPTED)
         except BrokenPipeError:
             # The reader of our output went away (as `head` does); nothing is left to say.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            silence_stdout()
             ctx.exit(0)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or error.filename is not None:
+                raise
+            silence_stdout()
+            say(f"scanshrink {command}: cannot write the output: {error.strerror}")
+            sys.exit(2)
 
 
-def fail(command: str, error: ScanshrinkError, *, as_json: bool) -> None:
-    """Print the error by the contract and leave with exit code 2."""
+class Group(click.Group):
+    """A group whose commands are `Command`s."""
+
+    command_class = Command
+
+
+class Main(click.Group):
+    """The outermost group: usage errors keep the contract, too."""
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run the command line; leaves by `SystemExit` unless `standalone_mode` is false."""
+        if not extra.pop("standalone_mode", True):
+            return super().main(args, standalone_mode=False, **extra)
+        words = list(sys.argv[1:] if args is None else args)
+        try:
+            # click gives the code of an Exit (--help, ctx.exit) as the result.
+            result = super().main(words, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and newer; its message is the help
+                say(error.format_message())
+                sys.exit(2)
+            path = error.ctx.command_path.partition(" ")[2] if error.ctx is not None else ""
+            usage = UsageError(error.format_message(), hint=f"see {' '.join(('scanshrink', *path.split()))} --help")
+            fail(path, usage, as_json="--json" in words)
+        except (click.Abort, KeyboardInterrupt):
+            say("scanshrink: interrupted")
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            silence_stdout()
+            sys.exit(0)
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def fail(command: str, error: ScanshrinkError, *, as_json: bool, **fields: Any) -> NoReturn:
+    """Print the error by the contract and leave with exit code 2. `fields` go into the JSON beside it."""
     if as_json:
-        emit_json(command, error={"kind": error.kind, "message": error.message, "hint": error.hint})
-    click.echo(f"scanshrink {command}: {one_line(str(error))}", err=True)
+        emit_json(command, **fields, error={"kind": error.kind, "message": error.message, "hint": error.hint})
+    say(f"{' '.join(('scanshrink', *command.split()))}: {one_line(str(error))}")
     sys.exit(2)
+
+
+def say(text: str) -> None:
+    """Print a line on stderr, if there is one."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+def silence_stdout() -> None:
+    """Send what is still buffered nowhere: flushing it at exit would fail again."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(text: str, limit: int = 500) -> str:

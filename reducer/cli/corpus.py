@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option
+from reducer.cli.common import Group, default_jobs, emit_json, jobs_option, json_option
 from reducer.cli.inputs import existing
 from reducer.cli.session import warn
 from reducer.corpus import Case, Corpus, Damaged
@@ -22,11 +22,7 @@ from reducer.report.tables import show_cases, show_verification, verification_li
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path("corpus"), metavar="[FOLDER]")
 
 
-class _Group(click.Group):
-    command_class = Command
-
-
-@click.group(cls=_Group)
+@click.group(cls=Group)
 def corpus() -> None:
     """Look at a corpus of minimal failures, and rerun it.
 

@@ -1,27 +1,23 @@
-"""`scanshrink hunt`: generate programs, compile them, shrink and save what fails."""
+"""`scanshrink hunt`: generate programs, compile them, shrink and save what fails.
+
+Nothing heavy is imported before Ctrl-C is taken care of.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option, one_line, target_options
-from reducer.cli.progress import make_progress
-from reducer.cli.session import open_pool, require_compatible, targets
-from reducer.corpus import Case, Corpus
-from reducer.errors import InputError, StorageError
-from reducer.hunt import Hunt, Source, Summary
-from reducer.hunt.finds import Find
-from reducer.hunt.state import latest_seed, load_state, pending_finds, save_state
-from reducer.hunt.workshop import RealWorkshop
-from reducer.oracle.programs import ProgramOracle
-from reducer.oracle.target import Target
-from reducer.report.markdown import markdown
-from reducer.report.tables import show_failures
+from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option, one_line, say, target_options
+from reducer.cli.interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from reducer.hunt import Find, Summary
+    from reducer.oracle.target import Target
 
 DEFAULT_CORPUS = Path("finds")
 
@@ -33,7 +29,7 @@ DEFAULT_CORPUS = Path("finds")
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="Seconds more for reductions under way when generating ends.",
+    help="Seconds more for shrinking what was found.",
 )
 @target_options()
 @click.option("--seed", type=int, default=None, help="Draw the same programs again; default: a random one, printed.")
@@ -57,7 +53,7 @@ DEFAULT_CORPUS = Path("finds")
 )
 @click.option("--resume", is_flag=True, help="Go on where the last hunt of this corpus (or of --seed) stopped.")
 @click.option(
-    "--budget", type=click.IntRange(1), default=None, metavar="COMPILES", help="Most compiles of one reduction."
+    "--budget", type=click.IntRange(1), default=500, show_default=True, help="Most compiles of one reduction."
 )
 @click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Per compile; default 60.")
 @json_option
@@ -72,7 +68,7 @@ def hunt(
     folder: Path,
     excluded: tuple[Path, ...],
     resume: bool,
-    budget: int | None,
+    budget: int,
     timeout: float | None,
     as_json: bool,
 ) -> None:
@@ -83,90 +79,163 @@ def hunt(
     \b
     Example: scanshrink hunt --seconds 60 --libtpu 0.0.50.1 --topology v6e:2x2 --seed 7 --jobs 2
     """
-    (target,) = targets([libtpu] if libtpu else [], topology, options)
+    target: Target | None = None
+    with Interrupts() as interrupts:
+        try:
+            from reducer.cli.session import targets
+
+            (target,) = targets([libtpu] if libtpu else [], topology, options)
+            summary = _hunt(
+                target,
+                interrupts,
+                seconds=seconds,
+                grace=grace,
+                seed=seed,
+                jobs=default_jobs(jobs),
+                folder=folder,
+                excluded=excluded,
+                resume=resume,
+                budget=budget,
+                timeout=timeout,
+            )
+        except KeyboardInterrupt:  # before the hunt began: nothing was found, and what was saved before is untouched
+            from reducer.hunt.finds import Summary
+
+            summary = Summary(corpus=str(folder), seed=seed or 0, interrupted=True)
+        interrupts.deliver(lambda: None)
+        _report(summary, target, as_json=as_json)
+
+
+def _hunt(
+    target: Target,
+    interrupts: Interrupts,
+    *,
+    seconds: float,
+    grace: float,
+    seed: int | None,
+    jobs: int,
+    folder: Path,
+    excluded: tuple[Path, ...],
+    resume: bool,
+    budget: int,
+    timeout: float | None,
+) -> Summary:
+    from reducer.cli.progress import make_progress
+    from reducer.cli.session import open_pool, require_compatible
+    from reducer.corpus import Corpus
+    from reducer.hunt import Hunt, Source
+    from reducer.hunt.workshop import RealWorkshop
+    from reducer.oracle.programs import ProgramOracle
+    from reducer.report.markdown import markdown
+    from strategies import hunting
+
     known = _known(excluded)
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
     _require_writable(folder)
-    corpus = Corpus(folder, report=markdown)
-    progress = make_progress()
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(open_pool(target, default_jobs(jobs), timeout=timeout))
-        from strategies import hunting
-
+        progress = stack.enter_context(make_progress())
+        progress.say(f"hunting on {target}, seed {seed}; starting {jobs} workers ...")
+        pool = stack.enter_context(open_pool(target, jobs, timeout=timeout))
         source = Source(hunting(), seed, start=batch)
         stack.callback(source.close)
-        stack.enter_context(progress)
-        progress.say(f"hunting on {target} with {pool.workers} workers, seed {seed}")
         require_compatible(pool)
         engine = Hunt(
             source,
             ProgramOracle(pool, require_host_placement=True),
-            RealWorkshop(pool, corpus, seed=seed, known=known, budget=budget),
+            RealWorkshop(pool, Corpus(folder, report=markdown), seed=seed, known=known, budget=budget),
             seconds=seconds,
             grace=grace,
             seed=seed,
             corpus=str(folder),
             notify=lambda line: progress.say(one_line(line, 220)),
             progress=progress.show,
+            checkpoint=lambda: _save(folder, seed, source.batch + 1, target, engine.pending()),
             busy_seconds=lambda: pool.busy_seconds,
+            compiles=lambda: pool.stats().compiled,
             backlog=backlog,
         )
+
+        def end() -> None:
+            engine.interrupt()
+            if interrupts.count == 1:
+                progress.say("ending: saving what was found (Ctrl-C again does not wait for that)")
+
+        interrupts.deliver(end)
         try:
-            summary = engine.run()
+            return engine.run()
         finally:
             _save(folder, seed, source.batch + 1, target, engine.pending())
-    _report(summary, target, as_json=as_json)
 
 
 def _known(excluded: tuple[Path, ...]) -> frozenset[str]:
+    from reducer.corpus import Case, Corpus, Damaged
+    from reducer.errors import InputError
+
+    known = set()
     for folder in excluded:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such corpus", hint="--exclude-known names a folder of cases")
-    return frozenset(entry.signature for folder in excluded for entry in Corpus(folder) if isinstance(entry, Case))
+        for entry in Corpus(folder):
+            if isinstance(entry, Case):
+                known.add(entry.signature)
+            elif isinstance(entry, Damaged):
+                say(f"warning: not excluded, as it is damaged: {one_line(entry.reason)}")
+    return frozenset(known)
 
 
 def _begin(folder: Path, seed: int | None, *, resume: bool, target: Target) -> tuple[int, int, list[Find]]:
     """Seed, first batch, and finds left over."""
+    from reducer.errors import InputError
+    from reducer.hunt.state import latest_seed, load_state, pending_finds
+
     if not resume:
         return (random.randrange(1 << 31) if seed is None else seed), 0, []
-    last = latest_seed(folder) if seed is None else seed
+    last = latest_seed(folder, target) if seed is None else seed
     if last is None:
-        raise InputError(f"no hunt to resume in {folder}", hint="leave out --resume to start one")
-    state = load_state(folder, last)
-    if state.target != str(target):
         raise InputError(
-            f"the hunt with seed {last} ran on {state.target}, not on {target}",
-            hint="give the same --libtpu, --topology and --option, or start a new hunt",
+            f"no hunt on {target} to resume in {folder}",
+            hint="give the --corpus, --libtpu, --topology and --option it had, or leave out --resume",
         )
+    state = load_state(folder, last, target)
     return last, state.batch, pending_finds(state)
 
 
 def _require_writable(folder: Path) -> None:
     """Find out before hunting, not after."""
-    probe = folder / ".writable"
+    import tempfile
+
+    from reducer.errors import StorageError
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder, prefix=".probe-") as probe:
+            probe.write(b"x" * 4096)
     except OSError as error:
-        raise StorageError(f"cannot write to {folder}: {error.strerror}", hint="choose another --corpus") from None
+        reason = "it, or what should hold it, is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise StorageError(f"cannot write to {folder}: {reason}", hint="choose another --corpus") from None
 
 
 def _save(folder: Path, seed: int, batch: int, target: Target, pending: list[Find]) -> None:
+    from reducer.errors import StorageError
+    from reducer.hunt.state import save_state
+
     try:
-        save_state(folder, seed=seed, batch=batch, target=str(target), pending=pending)
+        save_state(folder, seed=seed, batch=batch, target=target, pending=pending)
     except OSError as error:
-        raise StorageError(f"cannot save the hunt's state in {folder}: {error.strerror}") from None
+        raise StorageError(
+            f"cannot save the hunt's state in {folder}: {error.strerror or error}",
+            hint="make room, or choose another --corpus",
+        ) from None
 
 
-def _report(summary: Summary, target: Target, *, as_json: bool) -> None:
+def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:
+    import msgspec
+
     if as_json:
-        emit_json("hunt", target=target.as_json(), **msgspec.to_builtins(summary))
+        emit_json("hunt", target=target.as_json() if target else None, **msgspec.to_builtins(summary))
         return
-    _closing(summary)
+    from reducer.report.tables import show_failures
 
-
-def _closing(summary: Summary) -> None:
     click.echo(
         f"{summary.generated} programs, {summary.compiled} compiled, {summary.failing} failing in "
         f"{summary.seconds:.0f} s; seed {summary.seed}; workers busy {summary.worker_busy_fraction:.0%}"

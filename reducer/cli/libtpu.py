@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import click
 
-from reducer.cli.common import Command, emit_json, json_option
+from reducer.cli.common import Group, emit_json, json_option
 from reducer.oracle.releases import QUOTA, cached_releases, fetch_release, list_releases, releases_folder
 from reducer.oracle.target import installed_libtpu
 
 
-class _Group(click.Group):
-    command_class = Command
-
-
-@click.group(cls=_Group)
+@click.group(cls=Group)
 def libtpu() -> None:
     """List and fetch libtpu releases.
 

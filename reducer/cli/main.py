@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 
 import click
+
+from reducer.cli.common import Main
 
 #: command -> its module and function, in the order ``--help`` shows them
 _COMMANDS = {
@@ -17,7 +18,7 @@ _COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Main):
     """A group that imports a command's module when it is first asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
@@ -34,15 +35,28 @@ class LazyGroup(click.Group):
         return command
 
 
-def _version() -> str:
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    import importlib.metadata
+
     try:
-        return importlib.metadata.version("scanshrink")
+        version = importlib.metadata.version("scanshrink")
     except importlib.metadata.PackageNotFoundError:  # running from a source tree that was never installed
-        return "unknown"
+        version = "unknown"
+    click.echo(f"scanshrink, version {version}")
+    ctx.exit()
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(_version(), prog_name="scanshrink")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Find programs the XLA:TPU compiler cannot compile, and shrink them until a person can read them.
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from types import TracebackType
 from typing import Protocol
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from reducer.cli.common import say
 from reducer.hunt.finds import Snapshot
 
 #: Seconds between plain lines: often enough to see life, seldom enough for a log file.
 _PLAIN_EVERY = 5.0
+#: Lines of the panel that are not the table: the failures that do not fit are counted.
+_OTHER_LINES = 8
+_STYLES = {"saved": "green", "reducing": "bold", "flaky": "dim", "known": "dim"}
+_WORDS = {
+    "new": "found",
+    "confirming": "repeating",
+    "confirmed": "waiting",
+    "reducing": "shrinking",
+    "saved": "minimal",
+}
 
 
 class Progress(Protocol):
@@ -39,19 +51,32 @@ class Progress(Protocol):
         ...
 
 
-def headline(snapshot: Snapshot) -> str:
-    """The counts on one line."""
-    skipped = ", ".join(f"{n} {reason}" for reason, n in sorted(snapshot.skipped.items()))
-    rate = f"{snapshot.compiles_per_second:.1f} compiles/s"
-    line = f"{snapshot.seconds:5.0f} s  {snapshot.generated} programs, {snapshot.compiled} compiled ({rate})"
-    return line + f", {snapshot.failing} failing" + (f"; skipped {skipped}" if skipped else "")
+def counts(snapshot: Snapshot) -> str:
+    """Programs tried, compiled, failing, and the rate."""
+    return (
+        f"{snapshot.generated} programs, {snapshot.compiled} compiled, {snapshot.failing} failing; "
+        f"{snapshot.compiles_per_second:.1f} compiles/s"
+    )
 
 
-def _reducing(snapshot: Snapshot) -> str:
+def clock(snapshot: Snapshot) -> str:
+    """Time gone and time left, in seconds."""
+    what = "left to shrink what was found" if snapshot.finishing else "left"
+    return f"{snapshot.seconds:.0f} s, {snapshot.left:.0f} s {what}"
+
+
+def skipped(snapshot: Snapshot) -> str:
+    """What was not compiled or does not count, and why."""
+    reasons = sorted(snapshot.skipped.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n} {reason}" for reason, n in reasons)
+
+
+def shrinking(snapshot: Snapshot) -> str:
+    """What is being shrunk, and how small it is."""
     if snapshot.reducing is None:
         return ""
-    slug, size, compiles = snapshot.reducing
-    return f"shrinking {slug}: {size} equations after {compiles} compiles"
+    slug, start, size, compiles = snapshot.reducing
+    return f"shrinking {slug}: {start} -> {size} equations, {compiles} compiles"
 
 
 class PlainProgress:
@@ -67,23 +92,25 @@ class PlainProgress:
         return None
 
     def show(self, snapshot: Snapshot) -> None:
-        """Print the headline every few seconds."""
+        """Print everything on one line, every few seconds."""
         if snapshot.seconds < self._next:
             return
         self._next = snapshot.seconds + _PLAIN_EVERY
-        extra = _reducing(snapshot)
-        self.say(headline(snapshot) + (f"; {extra}" if extra else ""))
+        parts = [f"{clock(snapshot)}: {counts(snapshot)}", shrinking(snapshot)]
+        if snapshot.skipped:
+            parts.append(f"skipped {skipped(snapshot)}")
+        self.say("; ".join(part for part in parts if part))
 
     def say(self, line: str) -> None:
         """Print one line at once."""
-        print(line, file=sys.stderr, flush=True)
+        say(line)
 
 
 class LiveProgress:
     """A panel that is redrawn in place."""
 
-    def __init__(self) -> None:
-        self._console = Console(stderr=True)
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> LiveProgress:
@@ -93,29 +120,52 @@ class LiveProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._live.__exit__(kind, error, trace)
+        with contextlib.suppress(OSError):  # the terminal is gone: so is the panel
+            self._live.__exit__(kind, error, trace)
 
     def show(self, snapshot: Snapshot) -> None:
         """Redraw."""
-        table = Table(box=None, pad_edge=False)
-        for column, justify in (("failure", "left"), ("state", "left"), ("finds", "right"), ("size", "right")):
-            table.add_column(column, justify="right" if justify == "right" else "left")
-        for slug, state, finds, size in snapshot.signatures:
-            table.add_row(Text(slug), state, str(finds), str(size))
-        parts: list[Text | Table] = [Text(headline(snapshot))]
-        if snapshot.reducing is not None:
-            parts.append(Text(_reducing(snapshot), style="bold"))
-        if snapshot.signatures:
-            parts.append(table)
-        self._live.update(Group(*parts))
+        with contextlib.suppress(OSError):
+            self._live.update(panel(snapshot, self._console.height))
 
     def say(self, line: str) -> None:
         """Print a line above the panel."""
-        self._console.print(Text(line))
+        with contextlib.suppress(OSError):
+            self._console.print(Text(line))
+
+
+def panel(snapshot: Snapshot, height: int) -> RenderableType:
+    """Everything about a hunt, on at most `height` lines of a terminal of usual width."""
+    parts: list[RenderableType] = [Text(clock(snapshot), style="dim"), Text(counts(snapshot), style="bold")]
+    if snapshot.skipped:
+        parts.append(Text(f"not counted: {skipped(snapshot)}", style="dim"))
+    if snapshot.reducing is not None:
+        parts.append(Text(shrinking(snapshot), style="cyan"))
+    if snapshot.signatures:
+        parts.append(_failures(snapshot, max(height - _OTHER_LINES, 3)))
+    return Group(*parts)
+
+
+def _failures(snapshot: Snapshot, room: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("failure", overflow="ellipsis", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("finds", justify="right", no_wrap=True)
+    table.add_column("equations", justify="right", no_wrap=True)
+    # What is under way or new comes last in the order of finding: the first ones give way.
+    shown = snapshot.signatures[-room:]
+    if len(shown) < len(snapshot.signatures):
+        table.add_row(Text(f"... and {len(snapshot.signatures) - len(shown)} more", style="dim"), "", "", "")
+    for slug, state, finds, size in shown:
+        word = Text(_WORDS.get(state, state), style=_STYLES.get(state, ""))
+        table.add_row(Text(slug), word, str(finds), str(size))
+    return table
 
 
 def make_progress() -> Progress:
-    """The panel on a terminal, lines elsewhere."""
-    if sys.stderr.isatty():
-        return LiveProgress()
+    """The panel on a terminal that can redraw, lines elsewhere."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        console = Console(stderr=True)
+        if console.is_terminal and not console.is_dumb_terminal:
+            return LiveProgress(console)
     return PlainProgress()

@@ -1,7 +1,8 @@
 """What happens to new failures while a hunt goes on: each is confirmed and saved at once, then shrunk in its turn.
 
 Two threads. One repeats new failures and saves those that are real as they are, so that none waits for a long
-reduction to be known. The other shrinks one at a time: a family that has no minimum yet first, the smallest first.
+reduction to be known. The other shrinks one at a time: a family that has no minimum of that sort yet goes first, then
+what a model's author recognises, then the smallest.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Protocol
 from reducer.hunt.finds import Find, tier_of
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
+
+_RANK = {"program": 0, "placement": 1, "mixed": 2}
 
 
 class Stopped(Exception):
@@ -87,7 +90,7 @@ class Reductions:
         self._open = 0
         self._finished = False
         self._stopped = False
-        self._families: Counter[str] = Counter()
+        self._minima: Counter[tuple[str, str]] = Counter()
         self.current: Find | None = None
         self.trouble: BaseException | None = None
         self._threads = [
@@ -194,7 +197,7 @@ class Reductions:
             self._changed.wait_for(lambda: self._over() or self._ready)
             if self._over():
                 return False
-            find = min(self._ready, key=lambda f: (self._families[f.family], f.size))
+            find = min(self._ready, key=self._turn)
             self._ready.remove(find)
             find.state = "reducing"
             self.current = find
@@ -203,6 +206,9 @@ class Reductions:
         finally:
             self.current = None
         return True
+
+    def _turn(self, find: Find) -> tuple[int, int, int]:
+        return self._minima[find.family, find.sort], _RANK[find.sort], find.size
 
     def _reduce(self, find: Find) -> None:
         begun = time.monotonic()
@@ -222,7 +228,7 @@ class Reductions:
             self._drop(find, f"is flaky, its case holds what was seen: {error}")
             return
         find.state, find.before = "saved", None
-        self._families[find.family] += 1
+        self._minima[find.family, find.sort] += 1
         self._notify(
             f"{find.slug}: {find.started_size} -> {find.size} equations in {find.compiles} compiles: {find.case}"
         )

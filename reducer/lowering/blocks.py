@@ -154,6 +154,9 @@ class Writer:
     def _equation(self, eqn: Equation) -> None:
         if eqn.outs and eqn.outs[0].id in self.predicates:
             return
+        if self.metadata(eqn):
+            # What is written inside its `with` would carry its metadata.
+            self.names(args_of(eqn))
         simple = self._simple(eqn)
         if simple is None:
             regions.write(self, eqn)

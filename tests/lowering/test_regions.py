@@ -350,6 +350,19 @@ def test_each_loop_carries_its_own_metadata_and_no_other(outer: Any, inner: Any)
     assert loops(jaxpr) == [("scan", dict(outer)), ("scan", dict(inner))]
 
 
+def test_arguments_are_written_outside_the_metadata() -> None:
+    import jax
+
+    step, b = Builder(), Builder()
+    body = step.block(step.op("sin", step.param(F)))
+    c = b.op("add", b.op("exp", b.param(F)), b.fill(F, "2.0"))
+    text = load(Program(b.block(*b.scan(body, length=1, carry=(c,), metadata=BARRIER))), typed=False)
+    jaxpr = jax.make_jaxpr(text.fn)(C)
+    assert [(e.primitive.name, bool(e.ctx.xla_metadata)) for e in jaxpr.eqns] == [
+        ("exp", False), ("broadcast_in_dim", False), ("add", False), ("scan", True),
+    ]  # fmt: skip
+
+
 def test_metadata_of_a_plain_equation() -> None:
     import jax
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from reducer.ir.build import Builder, lit
-from reducer.ir.equations import BARRIER, Arg, Block, Entry, Grad, Program, Spec
+from reducer.ir.equations import BARRIER, Arg, Block, Entry, Grad, Op, Program, Spec, Var
 from reducer.ir.types import Type
 from strategies._motifs import layer
 from strategies._scope import Scope, State
@@ -190,7 +190,8 @@ def _shard(node: Shard, scope: Scope, state: State) -> State:
     x = scope.b.type(state["x"])
     region, args = scope.region({slot: value for slot, value in state.items() if slot != "x"}, manual=True)
     part = region.b.param(x.with_shape((x.shape[0] // node.devices, *x.shape[1:])))
-    out = build(node.node, region, {"x": part, **args})
+    mine = _mean(region, part, node) if node.reduced else part
+    out = build(node.node, region, {"x": mine, **args})
     order = ("x", *(slot for slot in state if slot != "x"))
     body = region.finish({slot: out[slot] for slot in order})
     # `finish` keeps parameters in the order they were made: the rest of the state came before x.
@@ -210,6 +211,15 @@ def _shard(node: Shard, scope: Scope, state: State) -> State:
     )
     after = _results(scope, {slot: state[slot] for slot in order}, outs)
     return {slot: after[slot] for slot in state}
+
+
+def _mean(region: Scope, x: int, node: Shard) -> int:
+    """The mean over the devices of an axis."""
+    type_ = region.b.type(x)
+    # The table of type rules has no collectives, so the builder cannot infer one: it comes in a block of its own.
+    total = Op(outs=(Var(1, type_),), primitive="psum", args=(0,), attributes=(("axes", (node.axis,)),))
+    (summed,) = region.b.call(Block((Var(0, type_),), (total,), (1,)), x, name="total")
+    return region.b.op("mul", summed, lit(1.0 / node.devices, type_.dtype))
 
 
 def _move(node: Move, scope: Scope, state: State) -> State:

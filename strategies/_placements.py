@@ -74,7 +74,13 @@ def _body(source: Source, x: Type, what: str, *, differentiated: bool) -> Node:
     act = source.pick(("tanh", "sin") if source.allows("act") else ("sin",))
     match what:
         case "optimizer":
-            return Leaf("optimizer", act)
+            # Half of the time with an activation offload beside it, by a policy or by hand.
+            beside = draw_leaf(source, x, layers=_LAYERS)
+            return (
+                Leaf("optimizer", act)
+                if source.chance(2)
+                else Seq((_offloaded(source, beside, differentiated), Leaf("optimizer", act)))
+            )
         case "table":
             return Leaf("sliced", act)
         case "weights":
@@ -88,6 +94,12 @@ def _body(source: Source, x: Type, what: str, *, differentiated: bool) -> Node:
     elif source.chance(12, "branch"):
         return Branch(leaf, draw_leaf(source, x))
     return leaf
+
+
+def _offloaded(source: Source, leaf: Leaf, differentiated: bool) -> Node:
+    if differentiated:
+        return draw_remat(source, leaf, offload=True)
+    return Move(replace(leaf, emit=("in",)), "extras")
 
 
 def _moved(source: Source, node: Node, what: str) -> Node:

@@ -94,11 +94,12 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """`jax.shard_map` over the leading axis of x."""
+    """`jax.shard_map` over the leading axis of x; `reduced`: the parts are averaged first, by a `psum`."""
 
     node: Node
     axis: str
     devices: int
+    reduced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

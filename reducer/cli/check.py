@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option, one_line, target_options
+from reducer.cli.common import (
+    Command,
+    default_jobs,
+    emit_json,
+    error_fields,
+    fail,
+    jobs_option,
+    json_option,
+    one_line,
+    say,
+    target_options,
+)
 from reducer.cli.inputs import Item, read
-from reducer.cli.session import open_pool, targets
-from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, message_of, word
+from reducer.cli.session import open_pool, parse_options, targets
+from reducer.errors import InputError, ScanshrinkError, TargetError
+from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Result, TimedOut, message_of, word
 from reducer.oracle.signature import is_out_of_memory, is_user_error, signature
 from reducer.oracle.target import Target
+from reducer.report.render import line as visible
 
 
 @click.command(cls=Command)
@@ -36,7 +50,8 @@ def check(
 
     PROGRAM is a case folder or its case.json, a program's .json, a StableHLO module (.mlir, .mlir.gz), or
     script.py:function, where the function returns (fn, abstract args). A case is checked on its own topology and
-    options unless told otherwise.
+    options unless told otherwise. A program that does not trace, parse or lower is bad input: exit code 2, unless
+    that is what --expect says.
 
     \b
     Example: scanshrink check corpus/* --libtpu 0.0.50.1 --libtpu 0.0.52
@@ -44,19 +59,45 @@ def check(
     """
     items = [read(name) for name in programs]
     rows: list[dict[str, Any]] = []
-    matched = True
+    unusable: list[ScanshrinkError] = []
     for item, target, result in _run(items, libtpus, topology, options, timeout, default_jobs(jobs)):
         row = describe(item, target, result)
         rows.append(row)
-        if expect is not None:
-            matched &= expect in (row["outcome"], row["verdict"], row["signature"], row["family"])
-        if not as_json:
+        wrong = _unusable(item, result) if expect is None else None
+        if wrong is not None:
+            unusable.append(wrong)
+            say(f"scanshrink check: {one_line(str(wrong))}")
+        elif not as_json:
             click.echo(line(row))
+    if expect is None and all(row["outcome"] == "incompatible" for row in rows):
+        fail("check", _unfit(rows), as_json=as_json, results=rows)
     if as_json:
-        emit_json("check", results=rows)
-    if expect is not None and not matched:
-        click.echo(f"expected {expect}", err=True)
+        error = {"error": error_fields(unusable[0])} if unusable else {}
+        emit_json("check", results=rows, **error)
+    if unusable:
+        sys.exit(2)
+    if expect is not None and not all(_as_expected(expect, row) for row in rows):
+        say(f"expected {one_line(expect, 200)}")
         sys.exit(1)
+
+
+def _as_expected(expect: str, row: dict[str, Any]) -> bool:
+    return expect in (row["outcome"], row["verdict"], row["signature"], row["family"])
+
+
+def _unusable(item: Item, result: Result) -> InputError | None:
+    """What is wrong with a program that never came before the compiler."""
+    outcome = result.outcome
+    if isinstance(outcome, Invalid) or (isinstance(outcome, Crashed | TimedOut) and outcome.phase == "lower"):
+        return InputError(f"{item.name}: {one_line(message_of(outcome), 400)}", hint="it never reached the compiler")
+    return None
+
+
+def _unfit(rows: list[dict[str, Any]]) -> TargetError:
+    return TargetError(
+        one_line(rows[0]["message"], 200),
+        hint="give another --libtpu; `scanshrink doctor` shows what is installed",
+    )
 
 
 def _run(
@@ -66,14 +107,14 @@ def _run(
     options: tuple[str, ...],
     timeout: float | None,
     jobs: int,
-) -> Any:
+) -> Iterator[tuple[Item, Target, Result]]:
     """Compile every item on every target; yields in the order of targets, then items."""
     groups: dict[Target, list[Item]] = {}
     for item in items:
         own = item.case.target if item.case is not None else None
         where = topology or (own.topology if own else None)
-        flags = options or (tuple(f"{k}={v}" for k, v in own.options.items()) if own else ())
-        for target in targets(libtpus, where, flags):
+        chosen = parse_options(options) if options else tuple(sorted(own.options.items())) if own else ()
+        for target in targets(libtpus, where, chosen):
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():
         with open_pool(target, min(jobs, len(members)), timeout=timeout) as pool:
@@ -121,9 +162,11 @@ def _memory(outcome: object) -> dict[str, int | None] | None:
 
 def line(row: dict[str, Any]) -> str:
     """One result, for people."""
-    what = row["signature"] or (row["message"] if row["outcome"] in ("invalid", "incompatible") else "")
+    what = row["signature"] or (row["message"] if row["outcome"] == "invalid" else "")
+    if row["outcome"] == "incompatible":
+        what = "this jaxlib and this libtpu cannot work together"
     memory = row["memory"] or {}
     if memory.get("host_temp") is not None:
         what = f"host temp {memory['host_temp']} B, device temp {memory.get('temp')} B"
-    where = f"libtpu {row['target']['libtpu']}"
-    return one_line(f"{row['program']}  {where}  {row['outcome']}  {row['seconds']:.2f} s  {what}", 300).rstrip()
+    words = (row["program"], f"libtpu {row['target']['libtpu']}", row["outcome"], f"{row['seconds']:.2f} s", what)
+    return "  ".join(visible(word, 240) for word in words if word)

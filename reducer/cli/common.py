@@ -95,9 +95,14 @@ class Main(click.Group):
 def fail(command: str, error: ScanshrinkError, *, as_json: bool, **fields: Any) -> NoReturn:
     """Print the error by the contract and leave with exit code 2. `fields` go into the JSON beside it."""
     if as_json:
-        emit_json(command, **fields, error={"kind": error.kind, "message": error.message, "hint": error.hint})
+        emit_json(command, **fields, error=error_fields(error))
     say(f"{' '.join(('scanshrink', *command.split()))}: {one_line(str(error))}")
     sys.exit(2)
+
+
+def error_fields(error: ScanshrinkError) -> dict[str, str]:
+    """The error, as ``--json`` gives it."""
+    return {"kind": error.kind, "message": error.message, "hint": error.hint}
 
 
 def say(text: str) -> None:

@@ -82,9 +82,9 @@ def hunt(
     target: Target | None = None
     with Interrupts() as interrupts:
         try:
-            from reducer.cli.session import targets
+            from reducer.cli.session import parse_options, targets
 
-            (target,) = targets([libtpu] if libtpu else [], topology, options)
+            (target,) = targets([libtpu] if libtpu else [], topology, parse_options(options))
             summary = _hunt(
                 target,
                 interrupts,

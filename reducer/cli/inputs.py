@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from pathlib import Path
 
 import msgspec
 
 from reducer.corpus import Case
 from reducer.corpus.casefile import load_case
-from reducer.errors import InputError
+from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check as check_program
 from reducer.ir.codec import decode
 from reducer.ir.equations import Program
@@ -89,7 +90,7 @@ def _module(path: Path) -> bytes:
         try:
             with gzip.open(path) as stream:
                 data = stream.read(MODULE_LIMIT + 1)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{path}: not a gzip file: {error}") from None
         if len(data) > MODULE_LIMIT:
             raise InputError(f"{path}: unpacks to more than {MODULE_LIMIT >> 20} MiB")
@@ -99,8 +100,12 @@ def _module(path: Path) -> bytes:
 
 
 def _program(name: str, path: Path) -> Item:
-    program = decode(_read_bytes(path))
-    check_program(program)
+    try:
+        program = decode(_read_bytes(path))
+        check_program(program)
+    except (InputError, ProgramError) as error:
+        named = error.message if error.message.startswith(str(path)) else f"{name}: {error.message}"
+        raise InputError(named, hint=error.hint) from None
     return Item(name, program_job(program), program=program)
 
 

@@ -11,7 +11,7 @@ from reducer.cli.common import one_line
 from reducer.errors import TargetError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
-from reducer.oracle.target import DEFAULT_TOPOLOGY, Options, Target, parse_option, resolve_target
+from reducer.oracle.target import DEFAULT_TOPOLOGY, Options, Target, check_options, parse_option, resolve_target
 
 
 def parse_options(options: Sequence[str]) -> Options:
@@ -20,17 +20,16 @@ def parse_options(options: Sequence[str]) -> Options:
     Raises:
         TargetError: one is malformed.
     """
-    return tuple(sorted(parse_option(text) for text in options))
+    return check_options(parse_option(text) for text in options)
 
 
-def targets(libtpus: Sequence[str], topology: str | None, options: Sequence[str]) -> list[Target]:
+def targets(libtpus: Sequence[str], topology: str | None, options: Options) -> list[Target]:
     """One target per ``--libtpu``, or the installed release.
 
     Raises:
         TargetError: unknown release, path, topology or option.
     """
-    chosen = parse_options(options)
-    return [resolve_target(spec, topology or DEFAULT_TOPOLOGY, chosen) for spec in libtpus or (None,)]
+    return [resolve_target(spec, topology or DEFAULT_TOPOLOGY, options) for spec in libtpus or (None,)]
 
 
 @contextlib.contextmanager

@@ -178,10 +178,15 @@ class OutcomeCache:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > _SCHEMA:
+                raise sqlite3.OperationalError(f"it is of format {version}, this program knows {_SCHEMA}")
+            if version == 0:
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only an empty file can be given it
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
-            self._migrate(connection)
+            if version == 0:
+                self._create(connection)
             self._keep_quota(connection)
         except BaseException:
             connection.close()
@@ -189,13 +194,9 @@ class OutcomeCache:
         return connection
 
     @staticmethod
-    def _migrate(connection: sqlite3.Connection) -> None:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > _SCHEMA:
-            raise sqlite3.OperationalError(f"it is of format {version}, this program knows {_SCHEMA}")
-        if version == _SCHEMA:
-            return
-        connection.execute("BEGIN IMMEDIATE")  # another process may be creating the tables: ask again inside
+    def _create(connection: sqlite3.Connection) -> None:
+        """Create the tables. The first format that changes them migrates here, by `user_version`."""
+        connection.execute("BEGIN IMMEDIATE")  # another process may be creating them: ask again inside
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
@@ -219,7 +220,7 @@ class OutcomeCache:
                 ).rowcount
             if not gone:
                 break
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
+        connection.executescript("PRAGMA incremental_vacuum")  # `execute` would step once: one page
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 

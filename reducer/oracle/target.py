@@ -161,7 +161,7 @@ def _find_library(spec: str | None) -> tuple[str, Path]:
         from reducer.oracle.releases import fetch_release
 
         return spec, fetch_release(spec)
-    path = Path(spec).expanduser().absolute()
+    path = Path(os.path.expanduser(spec)).absolute()  # leaves the ~ of an unknown user as it is
     if path.is_dir():
         path = path / "libtpu.so"
     if not path.is_file():

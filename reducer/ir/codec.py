@@ -65,9 +65,9 @@ def decode_program(data: bytes) -> Program:
     """
     try:
         program = _program.decode(data)
+        return map_blocks(program, lambda block: msgspec.structs.replace(block, eqns=tuple(map(_freeze, block.eqns))))
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"not a program: {error}", hint="expected the JSON that scanshrink writes") from None
-    return map_blocks(program, lambda block: msgspec.structs.replace(block, eqns=tuple(map(_freeze, block.eqns))))
 
 
 def decode(data: bytes) -> Program:

@@ -1,0 +1,100 @@
+"""Was the offload kept? Each owed stack against the buffers of the compiled program.
+
+A stack is *kept* if host memory holds a buffer of its dtype and number of elements (the compiler may drop or merge
+dimensions), *lost* if its very shape (dimensions of size 1 aside) lies only outside host memory, and *undecided*
+otherwise, which is never an alarm. Byte counts decide nothing: padding and buffer sharing make them wrong both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Literal
+
+import msgspec
+
+from reducer.ledger.buffers import HOST, hlo_dtype
+from reducer.ledger.owed import Stack
+
+Standing = Literal["kept", "lost", "undecided"]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of the memory ledger.
+
+    `owed` is bytes over all devices, without padding; `spaces` are the memory spaces in which buffers of its shape
+    lie. `slice_on_host`: host memory holds a buffer of what one iteration stacks, so that only slices travel.
+    """
+
+    stack: Stack
+    standing: Standing
+    owed: int
+    spaces: tuple[int, ...]
+    slice_on_host: bool
+
+
+def judge(stacks: Iterable[Stack], buffers: Mapping[str, tuple[int, ...]], *, partitions: int = 1) -> tuple[Line, ...]:
+    """The ledger of a compiled program.
+
+    Args:
+        stacks: what is owed, from `owed_stacks`.
+        buffers: from `buffers_of`.
+        partitions: devices the program is partitioned over; the compiler chooses the sharding of intermediates, so
+            a stack's per-device shape may have any dimension divided.
+    """
+    parsed = [(*_parse(shape), spaces) for shape, spaces in buffers.items()]
+    return tuple(_line(stack, parsed, partitions) for stack in stacks)
+
+
+def _line(stack: Stack, buffers: list[tuple[str, tuple[int, ...], tuple[int, ...]]], partitions: int) -> Line:
+    dtype = hlo_dtype(stack.type.dtype)
+    mine = [(shape, spaces) for kind, shape, spaces in buffers if kind == dtype]
+    shapes = set(_per_device(stack.type.shape, partitions))
+    sizes = {prod(shape) for shape in shapes}
+    same = [spaces for shape, spaces in mine if _squeezed(shape) in {_squeezed(s) for s in shapes}]
+    kept = any(HOST in spaces for shape, spaces in mine if prod(shape) in sizes)
+    depth = len(stack.loops)
+    slices = {prod(shape[k:]) for shape in shapes for k in range(1, depth + 1)}
+    return Line(
+        stack=stack,
+        standing="kept" if kept else "lost" if same and not stack.invariant and depth else "undecided",
+        owed=stack.type.nbytes,
+        spaces=tuple(sorted({space for spaces in same for space in spaces})),
+        slice_on_host=any(HOST in spaces for shape, spaces in mine if prod(shape) in slices),
+    )
+
+
+def loss_text(lines: Iterable[Line]) -> str | None:
+    """What was lost, as a signature's text; None if nothing was.
+
+    ``outer stack``: only the slices of the innermost loops travel to the host and back. ``part``: another stack of
+    the program is kept. ``all``: nothing of it is ever on the host.
+    """
+    listed = list(lines)
+    lost = [line for line in listed if line.standing == "lost"]
+    if not lost:
+        return None
+    if any(line.standing == "kept" for line in listed):
+        what = "part"
+    else:
+        what = "outer stack" if all(line.slice_on_host for line in lost) else "all"
+    depth = max(len(line.stack.loops) for line in lost)
+    return f"lost-offload {what}, {depth} loop{'s' if depth > 1 else ''} deep"
+
+
+def _parse(shape: str) -> tuple[str, tuple[int, ...]]:
+    dtype, _, dims = shape.rstrip("]").partition("[")
+    return dtype, tuple(int(d) for d in dims.split(",") if d)
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(d for d in shape if d != 1)
+
+
+def _per_device(shape: tuple[int, ...], partitions: int) -> Iterator[tuple[int, ...]]:
+    """The shapes one device may hold: some dimensions divided, by `partitions` at most altogether."""
+    choices = [[k for k in range(1, partitions + 1) if partitions % k == 0 and d % k == 0] for d in shape]
+    for divisors in product(*choices):
+        if partitions % prod(divisors) == 0:
+            yield tuple(d // k for d, k in zip(shape, divisors, strict=True))

@@ -1,0 +1,192 @@
+"""Owed stacks: what a program at the placement tier transfers to host memory and consumes later.
+
+A value transferred inside a loop and returned as a stacked output leaves the loop as a stack, one dimension larger;
+if that leaves another loop it grows again. Consumed inside, it owes no more than itself: gradient accumulation, a
+scan over the gradient of a scan, keeps the inner scan's stack and nothing larger.
+
+Two transfers of one value owe one stack. A value that a loop does not change is marked: the compiler may keep it
+once, or per iteration, and both are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from reducer.ir.equations import (
+    Arg,
+    Block,
+    Call,
+    Checkpoint,
+    Cond,
+    Equation,
+    Name,
+    Program,
+    Scan,
+    ShardingConstraint,
+    ShardMap,
+    Transfer,
+    While,
+)
+from reducer.ir.types import Type
+from reducer.ir.walk import Path, args_of, path_text
+
+
+class Stack(msgspec.Struct, frozen=True):
+    """One value owed to host memory.
+
+    `type` is its global type with all loops it escapes, the outermost first; `loops` their lengths. `name` is the
+    checkpoint name it was kept under, or "". `where` is the block of the transfer. `invariant`: some loop it escapes
+    does not change it. `output`: the program returns it.
+    """
+
+    type: Type
+    loops: tuple[int, ...]
+    name: str
+    where: str
+    invariant: bool = False
+    output: bool = False
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    """A host value on its way out: `source` tells transfers of one value apart from transfers of two."""
+
+    source: tuple[Path, Arg]
+    name: str
+    loops: tuple[int, ...] = ()
+    invariant: bool = False
+
+
+def owed_stacks(program: Program) -> tuple[Stack, ...]:
+    """The stacks a placement-tier program owes to host memory, in the order of its equations.
+
+    The program is in normal form (no dead code) and has no gradient: differentiate it first.
+    """
+    assert program.gradient is None, "owed stacks are read after differentiation"
+    ledger = _Ledger()
+    results = ledger.visit(program.block, (), {}, varying=frozenset())
+    types = {var.id: var.type for eqn in program.block.eqns for var in eqn.outs}
+    for arg, origin in zip(program.block.results, results, strict=True):
+        if origin is not None and isinstance(arg, int) and arg in types:
+            ledger.record(origin, types[arg], output=True)
+    return tuple(ledger.stacks.values())
+
+
+class _Ledger:
+    def __init__(self) -> None:
+        self.stacks: dict[tuple[object, ...], Stack] = {}
+
+    def record(self, origin: _Origin, type_: Type, *, output: bool = False) -> None:
+        key = (origin.source, origin.loops)
+        known = self.stacks.get(key)
+        self.stacks[key] = Stack(
+            type=type_,
+            loops=origin.loops,
+            name=known.name if known and known.name else origin.name,
+            where=path_text(origin.source[0]),
+            invariant=origin.invariant,
+            output=output or (known is not None and known.output),
+        )
+
+    def visit(
+        self, block: Block, path: Path, entering: Mapping[int, _Origin], varying: frozenset[int]
+    ) -> list[_Origin | None]:
+        """Origins of the block's results. Host values that stay inside are recorded; `entering` ones are others'."""
+        origins: dict[int, _Origin] = dict(entering)
+        changing = set(varying)
+        sources: dict[int, tuple[Arg, str]] = {}
+        for i, eqn in enumerate(block.eqns):
+            if any(arg in changing for arg in args_of(eqn)):
+                changing.update(var.id for var in eqn.outs)
+            if isinstance(eqn, Name):
+                base, _ = _source(eqn.arg, sources)
+                sources[eqn.outs[0].id] = (base, eqn.name)
+            self._equation(eqn, (*path, (i, "")), origins, sources)
+        returned = {arg for arg in block.results if isinstance(arg, int)}
+        for eqn in block.eqns:
+            for var in eqn.outs:
+                if var.id in origins and var.id not in returned:
+                    self.record(origins[var.id], var.type)
+        return [
+            _mark(origins.get(arg) if isinstance(arg, int) else None, changes=arg in changing) for arg in block.results
+        ]
+
+    def _equation(
+        self, eqn: Equation, here: Path, origins: dict[int, _Origin], sources: Mapping[int, tuple[Arg, str]]
+    ) -> None:
+        *outer, (i, _) = here
+        match eqn:
+            case Transfer(arg=arg, memory="host"):
+                if isinstance(arg, int) and arg in origins:
+                    origins[eqn.outs[0].id] = origins[arg]
+                    return
+                base, name = _source(arg, sources)
+                origins[eqn.outs[0].id] = _Origin(source=(tuple(outer), base), name=name)
+            case Name(arg=arg) | ShardingConstraint(arg=arg):
+                if isinstance(arg, int) and arg in origins:
+                    origins[eqn.outs[0].id] = origins[arg]
+            case Scan():
+                self._scan(eqn, (*outer, (i, "body")), origins)
+            case While(carry=carry, body_consts=consts, body=body):
+                results = self._into(body, (*outer, (i, "body")), (*consts, *carry), origins, everything_varies=True)
+                self._out(eqn, results, origins)
+            case Cond(args=args, branches=branches):
+                for k, branch in enumerate(branches):
+                    results = self._into(branch, (*outer, (i, f"branches[{k}]")), args, origins)
+                    self._out(eqn, results, origins)
+            case Checkpoint(args=args, body=body) | Call(args=args, body=body) | ShardMap(args=args, body=body):
+                self._out(eqn, self._into(body, (*outer, (i, "body")), args, origins), origins)
+            case _:
+                # Arithmetic in host memory makes new values; what becomes of them is the program's business.
+                pass
+
+    def _scan(self, eqn: Scan, inside: Path, origins: dict[int, _Origin]) -> None:
+        args = (*eqn.consts, *eqn.carry, *eqn.xs)
+        entering = _entering(eqn.body, args, origins)
+        loop_values = frozenset(p.id for p in eqn.body.params[len(eqn.consts) :])
+        results = self.visit(eqn.body, inside, entering, loop_values)
+        for k, (var, origin) in enumerate(zip(eqn.outs, results, strict=True)):
+            if origin is None:
+                continue
+            if k < len(eqn.carry):
+                origins[var.id] = msgspec.structs.replace(origin, invariant=False)
+            else:
+                origins[var.id] = msgspec.structs.replace(origin, loops=(eqn.length, *origin.loops))
+
+    def _into(
+        self,
+        body: Block,
+        inside: Path,
+        args: tuple[Arg, ...],
+        origins: Mapping[int, _Origin],
+        *,
+        everything_varies: bool = False,
+    ) -> list[_Origin | None]:
+        varying = frozenset(p.id for p in body.params) if everything_varies else frozenset()
+        found = self.visit(body, inside, _entering(body, args, origins), varying)
+        if everything_varies:
+            return found
+        # Only loops make a value invariant: `visit` marked what no loop around this block has looked at yet.
+        return [origin and msgspec.structs.replace(origin, invariant=False) for origin in found]
+
+    def _out(self, eqn: Equation, results: list[_Origin | None], origins: dict[int, _Origin]) -> None:
+        for var, origin in zip(eqn.outs, results, strict=True):
+            if origin is not None and var.type.on_host:
+                origins[var.id] = origin
+
+
+def _entering(body: Block, args: tuple[Arg, ...], origins: Mapping[int, _Origin]) -> dict[int, _Origin]:
+    pairs = zip(body.params, args, strict=True)
+    return {p.id: origins[arg] for p, arg in pairs if isinstance(arg, int) and arg in origins and p.type.on_host}
+
+
+def _source(arg: Arg, sources: Mapping[int, tuple[Arg, str]]) -> tuple[Arg, str]:
+    """The value behind its names, and the last name."""
+    return sources.get(arg, (arg, "")) if isinstance(arg, int) else (arg, "")
+
+
+def _mark(origin: _Origin | None, *, changes: bool) -> _Origin | None:
+    if origin is None or changes:
+        return origin
+    return msgspec.structs.replace(origin, invariant=True)

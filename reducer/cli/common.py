@@ -51,12 +51,6 @@ class Command(click.Command):
             # The reader of our output went away (as `head` does); nothing is left to say.
             silence_stdout()
             ctx.exit(0)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or error.filename is not None:
-                raise
-            silence_stdout()
-            say(f"scanshrink {command}: cannot write the output: {error.strerror}")
-            sys.exit(2)
 
 
 class Group(click.Group):
@@ -89,6 +83,12 @@ class Main(click.Group):
         except BrokenPipeError:
             silence_stdout()
             sys.exit(0)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or error.filename is not None:
+                raise
+            silence_stdout()
+            say(f"scanshrink: cannot write the output: {error.strerror}")
+            sys.exit(2)
         sys.exit(result if isinstance(result, int) else 0)
 
 

@@ -7,7 +7,7 @@ import sys
 import click
 import msgspec
 
-from reducer.cli.common import Command, emit_json, json_option
+from reducer.cli.common import Command, emit_json, json_option, one_line
 from reducer.oracle.doctor import Diagnosis, diagnose
 
 
@@ -48,9 +48,12 @@ def _show(diagnosis: Diagnosis) -> None:
     )
     for name, value in rows:
         click.echo(f"{name:17} {value}")
+    # One libtpu that does not fit has one reason, met once for each topology.
+    told: dict[str, str] = {}
     for problem in diagnosis.problems:
-        click.echo(
-            f"{'PROBLEM' if problem.fatal else 'note'}: {problem.message}"
-            + (f" ({problem.hint})" if problem.hint else "")
-        )
+        word = "PROBLEM" if problem.fatal else "note"
+        hint = f" ({problem.hint})" if problem.hint else ""
+        told.setdefault(problem.message[:60], f"{word}: {one_line(problem.message, 300)}{hint}")
+    for text in told.values():
+        click.echo(text)
     click.echo("this machine can compile for TPU" if diagnosis.can_compile else "this machine cannot compile for TPU")

@@ -164,7 +164,10 @@ def _hunt(
         try:
             return engine.run()
         finally:
-            _save(folder, seed, source.batch + 1, target, engine.pending())
+            left = engine.pending()
+            _save(folder, seed, source.batch + 1, target, left)
+            if left:
+                progress.say(f"{len(left)} finds are not fully shrunk; --resume --seed {seed} goes on with them")
 
 
 def _known(excluded: tuple[Path, ...]) -> frozenset[str]:

@@ -56,8 +56,7 @@ def require_compatible(pool: Pool) -> None:
     unfit = pool.wait_ready()
     if unfit is not None:
         raise TargetError(
-            f"libtpu {pool.target.libtpu} does not work with this jaxlib: {one_line(unfit.message, 200)}",
-            hint="try a newer release; `scanshrink doctor` shows what is installed",
+            one_line(unfit.message, 200), hint="try a newer release; `scanshrink doctor` shows what is installed"
         )
 
 

@@ -23,7 +23,7 @@ from reducer.lowering import entry, names, texts
 from reducer.lowering.blocks import Context, Writer
 from reducer.lowering.fold import WIDTH, fold
 from reducer.lowering.policies import policy_text
-from reducer.lowering.texts import ATOM, Expr, pack
+from reducer.lowering.texts import ATOM, Expr, returned
 
 _CHECK = '''\
 def check(where, recorded, value):
@@ -59,7 +59,8 @@ class Text(msgspec.Struct, frozen=True):
     body: str
 
     def __str__(self) -> str:
-        return f"{self.imports}\n{self.body}"
+        gap = "\n\n" if self.body.startswith("def ") else "\n"
+        return f"{self.imports}{gap}{self.body}"
 
 
 def emit(program: Program, *, typed: bool = False) -> str:
@@ -135,7 +136,7 @@ def _function(program: Program, context: Context) -> tuple[str, list[str]]:
         writer.define(var, name)
         params.append(name)
     if program.gradient is None:
-        result = pack([expr.text for expr in writer.write()])
+        result = returned([expr.text for expr in writer.write()])
         head = "def program("
     else:
         summed = [r for r in block.results if (t := writer.result_type(r)).inexact and not t.on_host]

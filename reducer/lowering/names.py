@@ -34,6 +34,9 @@ _POOLS: Final = {
     "k": ["key"],
 }
 
+#: Names nobody gives an integer.
+_INEXACT: Final = frozenset(("x", "w", "c", "y", "z"))
+
 #: Unary functions whose result a person names after the function.
 _CALLED: Final = {"dot_general": "y", "iota": "i", "argmax": "i", "argmin": "i", "reduce_sum": "s"}
 
@@ -43,6 +46,7 @@ class Scope:
 
     def __init__(self, closed_over: Iterable[str] = (), policies: Iterable[str] = ()) -> None:
         self._used = {*RESERVED, *closed_over, *policies}
+        self._numbered: dict[str, int] = {}
 
     def new(self, *hints: str) -> str:
         """The first hint that is free, or the last one numbered."""
@@ -50,9 +54,11 @@ class Scope:
             if hint not in self._used:
                 self._used.add(hint)
                 return hint
-        base, n = hints[-1], 1
+        base = hints[-1]
+        n = self._numbered.get(base, 1)
         while f"{base}{n}" in self._used:
             n += 1
+        self._numbered[base] = n + 1
         self._used.add(f"{base}{n}")
         return f"{base}{n}"
 
@@ -60,7 +66,8 @@ class Scope:
         """A name for a value: a hint, or the next free letter of its kind, or a numbered one."""
         pool = _POOLS[DTYPES[type_.dtype][2]]
         last = {"f": "v", "c": "v", "b": "p", "k": "key"}.get(DTYPES[type_.dtype][2], "i")
-        return self.new(*(h for h in hints if h), *pool, last)
+        fitting = (h for h in hints if h and (type_.inexact or h not in _INEXACT))
+        return self.new(*fitting, *pool, last)
 
 
 def stem(name: str) -> str:

@@ -22,7 +22,7 @@ from reducer.ir.equations import (
 )
 from reducer.lowering import names, texts
 from reducer.lowering.names import plural, stem
-from reducer.lowering.texts import Expr, pack, targets
+from reducer.lowering.texts import Expr, pack, returned, targets
 
 if TYPE_CHECKING:
     from reducer.lowering.blocks import Value, Writer
@@ -81,8 +81,8 @@ def _nested(w: Writer, eqn: Equation, block: Block, field: str, closed_over: Map
     return type(w)(w.context, block, scope, closed_over, path, w.inside(eqn))
 
 
-def _define(w: Writer, name: str, params: Sequence[str], head: Sequence[str], inner: Writer, result: str) -> None:
-    body = [*head, *inner.lines, f"return {result}"]
+def _define(w: Writer, name: str, params: Sequence[str], inner: Writer, result: str) -> None:
+    body = [*inner.lines, f"return {result}"]
     if not w.lines[-1:] or not w.lines[-1].startswith("@"):
         _separate(w)
     w.lines.append(f"def {name}({', '.join(params)}):")
@@ -114,9 +114,9 @@ def _function(w: Writer, eqn: Equation, block: Block, field: str, hint: str, arg
     """Define a function of a block's parameters; returns its name."""
     inner = _nested(w, eqn, block, field, {})
     params = _params(inner, block.params, [w.copy_hint(arg) for arg in args])
-    result = pack(_texts(inner.write()))
+    result = returned(_texts(inner.write()))
     name = w.scope.new(hint)
-    _define(w, name, params, (), inner, result)
+    _define(w, name, params, inner, result)
     return name
 
 
@@ -154,14 +154,13 @@ def _scan(w: Writer, eqn: Scan) -> None:
         params, block = tuple(place[var.id] for var in eqn.body.params), checkpoint.body
         inner = _nested(w, eqn, block, "body", _closed(params, consts))
         inner.path = (*inner.path, (0, "body"))
-    head: list[str] = []
-    carry = _packed(inner, params[n:m], "carry", ["c"] * len(eqn.carry), head)
-    xs = _packed(inner, params[m:], "xs", [w.copy_hint(arg) for arg in eqn.xs], head)
+    carry = _packed(inner, params[n:m], "carry", ["c"] * len(eqn.carry))
+    xs = _packed(inner, params[m:], "xs", [w.copy_hint(arg) for arg in eqn.xs])
     results = _texts(inner.write())
     k = len(eqn.carry)
     name = w.scope.new(_loop_name(block, checkpoint is not None))
     signature = [carry, xs if (carry, xs) != ("_", "_") else "__"]
-    _define(w, name, signature, head, inner, f"{pack(results[:k])}, {pack(results[k:], 'None')}")
+    _define(w, name, signature, inner, f"{pack(results[:k])}, {pack(results[k:], 'None')}")
     function = name if checkpoint is None else checkpointed(w, checkpoint, name)
     taken = w.take((*eqn.carry, *eqn.xs))
     w.flush()
@@ -183,14 +182,14 @@ def _closed(params: Sequence[Var], consts: Sequence[Value]) -> dict[int, Value]:
     return {var.id: value for var, value in zip(params, consts, strict=False)}
 
 
-def _packed(inner: Writer, params: Sequence[Var], whole: str, hints: Sequence[str], head: list[str]) -> str:
-    """One parameter that holds several values; unpacking goes to `head`."""
+def _packed(inner: Writer, params: Sequence[Var], whole: str, hints: Sequence[str]) -> str:
+    """One parameter that holds several values, which the first line of the function unpacks."""
     if not params:
         return "_"
     if len(params) == 1:
         return _params(inner, params, hints)[0]
     name = inner.scope.new(whole)
-    head.append(f"{targets(_params(inner, params, hints))} = {name}")
+    inner.lines.append(f"{targets(_params(inner, params, hints))} = {name}")
     return name
 
 
@@ -206,11 +205,10 @@ def _while(w: Writer, eqn: While) -> None:
     functions = []
     for field, block, own in (("cond", eqn.cond, consts[:n]), ("body", eqn.body, consts[n:])):
         inner = _nested(w, eqn, block, field, _closed(block.params, own))
-        head: list[str] = []
-        carry = _packed(inner, block.params[len(own) :], "carry", [], head)
-        result = pack(_texts(inner.write()))
+        carry = _packed(inner, block.params[len(own) :], "carry", [])
+        result = returned(_texts(inner.write()))
         name = w.scope.new("more" if field == "cond" else "step")
-        _define(w, name, [carry], head, inner, result)
+        _define(w, name, [carry], inner, result)
         functions.append(name)
     init = pack(w.take(eqn.carry))
     w.flush()
@@ -260,22 +258,21 @@ def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
     results = _texts(fwd.write())
     k = len(results) - eqn.n_residuals
     forward = w.scope.new(f"{name}_fwd")
-    _define(w, forward, params, (), fwd, f"{pack(results[:k])}, {pack(results[k:])}")
+    _define(w, forward, params, fwd, f"{pack(results[:k])}, {pack(results[k:])}")
 
     bwd = _nested(w, eqn, eqn.bwd, "bwd", {})
     bwd.ambient = {}  # traced while differentiating, where no metadata is in force
-    head: list[str] = []
-    residuals = _packed(bwd, eqn.bwd.params[: eqn.n_residuals], "residuals", [], head)
+    residuals = _packed(bwd, eqn.bwd.params[: eqn.n_residuals], "residuals", [])
     given = iter(_params(bwd, eqn.bwd.params[eqn.n_residuals :], ["g"]))
     cotangents = [next(given, "_") if var.type.inexact else "_" for var in eqn.outs]
     whole = cotangents[0] if len(cotangents) == 1 else bwd.scope.new("cotangents")
-    head += [f"{targets(cotangents)} = {whole}"] if len(cotangents) > 1 else []
+    bwd.lines += [f"{targets(cotangents)} = {whole}"] if len(cotangents) > 1 else []
     grads = iter(_texts(bwd.write()))
     # Only inexact arguments have cotangents; None stands for the others.
     shown = [next(grads, "None") if w.type(arg).inexact else "None" for arg in eqn.args]
     backward = w.scope.new(f"{name}_bwd")
     signature = [residuals, whole if (residuals, whole) != ("_", "_") else "__"]
-    _define(w, backward, signature, head, bwd, f"({', '.join(shown)},)" if shown else "()")
+    _define(w, backward, signature, bwd, f"({', '.join(shown)},)" if shown else "()")
 
     w.lines.append(f"{name}.defvjp({forward}, {backward})")
     _use(w, eqn, name, eqn.args)
@@ -290,7 +287,7 @@ def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
     inexact = [text for text, arg in zip(own, eqn.args, strict=True) if w.type(arg).inexact]
     given = iter(_params(jvp, eqn.jvp.params[n:], [f"d{text}" for text in inexact]))
     dotted = [next(given, "_") if w.type(arg).inexact else "_" for arg in eqn.args]
-    head = [f"({', '.join(own)},) = {primals}", f"({', '.join(dotted)},) = {tangents}"] if n else []
+    jvp.lines += [f"({', '.join(own)},) = {primals}", f"({', '.join(dotted)},) = {tangents}"] if n else []
     results = _texts(jvp.write())
     k = len(eqn.outs)
     tangents_out = iter(results[k:])
@@ -302,7 +299,7 @@ def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
     rule = w.scope.new(f"{name}_jvp")
     _separate(w)
     w.lines.append(f"@{name}.defjvp")
-    _define(w, rule, [primals, tangents], head, jvp, f"{pack(results[:k])}, {pack(shown)}")
+    _define(w, rule, [primals, tangents], jvp, f"{pack(results[:k])}, {pack(shown)}")
     _use(w, eqn, name, eqn.args)
 
 

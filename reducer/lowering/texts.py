@@ -183,6 +183,11 @@ def targets(names: Sequence[str]) -> str:
     return f"({text})" if len(text) > 60 else text
 
 
+def returned(items: Sequence[str]) -> str:
+    """What a function returns: several values as a tuple, in parentheses only if it will be broken."""
+    return targets(items) if items else "()"
+
+
 def call(head: str, *args: str, **keywords: str | None) -> Expr:
     """``head(args, name=value)``; keywords that are None are left out."""
     shown = [*args, *(f"{name}={text}" for name, text in keywords.items() if text is not None)]

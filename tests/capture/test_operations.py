@@ -393,7 +393,7 @@ def test_total_order_is_written_with_bit_patterns() -> None:
 
 
 def test_cholesky_comes_with_its_mask() -> None:
-    """No public function binds the primitive alone: its text zeroes the upper triangle once more, which changes nothing."""
+    """No public function binds the primitive alone: its text zeroes the upper triangle once more."""
     round_trip(lambda a: jnp.linalg.cholesky(a @ a.T), jnp.asarray(A), rules="inline", module=False, stable=False)
 
 

@@ -61,7 +61,9 @@ class Frame:
     eqns: list[Equation] = field(default_factory=list)
     #: Constant arrays this block needs as parameters: value, its JAX type, the parameter.
     hoisted: list[tuple[Any, Any, Var]] = field(default_factory=list)
-    ids: count[int] = field(default_factory=count)
+    ids: Iterator[int] = field(default_factory=count)
+    #: All constant arrays of the program, one for each content.
+    constants: dict[Any, Any] = field(default_factory=dict)
     #: Equation that bound a variable, for patterns that look one equation back.
     made_by: dict[int, Equation] = field(default_factory=dict)
 
@@ -88,6 +90,7 @@ class Frame:
                 out = self.var(type_)
                 self.add(Fill(outs=(out,), value=text))
                 return out.id
+        value = self.constants.setdefault(versions.constant_key(value), value)
         for known, _, var in self.hoisted:
             if known is value:
                 return var.id
@@ -124,6 +127,7 @@ class Converter:
     mesh: Mesh | None = None
     #: > 0 inside a custom rule, where nested rules are never used: a program is differentiated once.
     in_rule: int = 0
+    constants: dict[Any, Any] = field(default_factory=dict)
     #: The user's policy that is being recorded, and how many there were.
     deciding: Decisions | None = None
     decided: int = 0
@@ -163,6 +167,10 @@ class Converter:
         finally:
             self.in_rule -= 1
 
+    def frame(self, inherited: Mapping[str, str] | None = None) -> Frame:
+        """A new block to fill."""
+        return Frame(inherited or {}, constants=self.constants)
+
     def block(
         self,
         jaxpr: Any,
@@ -184,10 +192,12 @@ class Converter:
             complete: rewrites the results; may add equations.
         """
         inner, own = versions.open_jaxpr(jaxpr)
-        frame = Frame(inherited)
-        params = [frame.var(type_of(aval)) for aval in (*before, *(v.aval for v in inner.invars))]
-        env: Env = {v: p.id for v, p in zip(inner.invars, params[len(before) :], strict=True)}
-        results = self.inline(frame, inner, own if consts is None else consts, env)
+        frame = self.frame(inherited)
+        constants, invars = versions.parameters(inner, own if consts is None else consts)
+        params = [frame.var(type_of(aval)) for aval in (*before, *(v.aval for v in invars))]
+        env: Env = {v: p.id for v, p in zip(invars, params[len(before) :], strict=True)}
+        env.update((var, frame.constant(value, var.aval)) for var, value in constants)
+        results = self.inline(frame, inner, (), env)
         if complete is not None:
             results = complete(frame, results)
         extra = [var for _, _, var in frame.hoisted]

@@ -95,7 +95,7 @@ def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep") -> Captured:
     """
     converter = Converter(rules=rules)
     jaxpr, consts = versions.open_jaxpr(closed)
-    frame = Frame()
+    frame = converter.frame()
     params = [frame.var(type_of(v.aval)) for v in jaxpr.invars]
     env: Env = {v: p.id for v, p in zip(jaxpr.invars, params, strict=True)}
     results = converter.inline(frame, jaxpr, consts, env)

@@ -113,7 +113,7 @@ def _batched_body(converter: Converter, inherited: Mapping[str, str], eqn: Any, 
     (test, test_consts), (step, step_consts) = (
         versions.open_jaxpr(eqn.params[name]) for name in ("cond_jaxpr", "body_jaxpr")
     )
-    frame = Frame(inherited)
+    frame = converter.frame(inherited)
     params = [frame.var(type_of(v.aval)) for v in (*test.invars[:n], *step.invars)]
     values = [p.id for p in params]
     carry = values[n + m :]

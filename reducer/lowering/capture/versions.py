@@ -5,6 +5,7 @@ The rest of the package reads equations through these functions only.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+
+from reducer.errors import ProgramError
 
 #: Equations that only call their body, whatever the version calls them.
 CALLS: Final = frozenset(
@@ -31,6 +34,14 @@ def open_jaxpr(jaxpr: Any) -> tuple[Any, tuple[Any, ...]]:
     """Equations and variables, and the values of the constants (one class or two, depending on the version)."""
     consts = tuple(getattr(jaxpr, "consts", ()) or ())
     return getattr(jaxpr, "jaxpr", jaxpr), consts
+
+
+def parameters(jaxpr: Any, consts: Sequence[Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    """Constants by variable, and the variables of the arguments: a rule's trace puts the former first among them."""
+    apart = list(jaxpr.constvars)
+    missing = len(consts) - len(apart)
+    variables = [*apart, *jaxpr.invars[:missing]]
+    return list(zip(variables, consts, strict=True)), list(jaxpr.invars[missing:])
 
 
 def scan_counts(params: Any) -> tuple[int, int]:
@@ -90,12 +101,31 @@ def scalar_value(value: Any) -> Any | None:
     return np.asarray(value)
 
 
+def constant_key(value: Any) -> Any:
+    """Equal for constants that are one array; JAX wraps an array anew each time it is traced."""
+    array = scalar_value(value)
+    return id(value) if array is None else (str(array.dtype), array.shape, hashlib.sha256(array.tobytes()).digest())
+
+
+def no_tracers(consts: Sequence[Any]) -> None:
+    """Refuse constants that are values of a trace, which is over by now.
+
+    Raises:
+        ProgramError: there is one.
+    """
+    import jax
+
+    if any(isinstance(c, jax.core.Tracer) for c in consts):
+        raise ProgramError("its derivative rule closes over a traced value", hint="make it an argument of the function")
+
+
 def jvp_rule(params: Any, zeros: Sequence[bool]) -> tuple[Any, tuple[Any, ...], list[bool]]:
     """Trace a custom jvp rule: its jaxpr, the constants, and which result tangents are known to be zero.
 
     `zeros` says which arguments get no tangent.
     """
     jaxpr, consts, out_zeros = params["jvp_jaxpr_fun"].call_wrapped(*zeros)
+    no_tracers(consts)
     return jaxpr, tuple(consts), list(out_zeros)
 
 
@@ -173,7 +203,9 @@ def vjp_rule(eqn: Any) -> VjpRule:
         return [jnp.zeros(a.shape, a.dtype) if isinstance(ct, zero) else ct for ct, a in pairs]
 
     needed = [*types, *(a for a in outs if inexact(a))]
-    return VjpRule(fwd, tuple(consts), tuple(residuals), jax.make_jaxpr(bwd)(*map(struct_of, needed)))
+    closed = jax.make_jaxpr(bwd)(*map(struct_of, needed))
+    no_tracers((*consts, *open_jaxpr(closed)[1]))
+    return VjpRule(fwd, tuple(consts), tuple(residuals), closed)
 
 
 def expansion(eqn: Any) -> Any:

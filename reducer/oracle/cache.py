@@ -167,6 +167,8 @@ class OutcomeCache:
         except sqlite3.OperationalError:
             raise  # cannot open, read-only, full, locked: the file is not at fault
         except sqlite3.DatabaseError as error:
+            for earlier in self.path.parent.glob(f"{self.path.name}.damaged-*"):
+                earlier.unlink(missing_ok=True)  # one is kept to look at; more would be beyond the quota
             aside = self.path.with_name(f"{self.path.name}.damaged-{int(time.time())}-{os.getpid()}")
             os.replace(self.path, aside)
             for suffix in ("-wal", "-shm"):

@@ -87,4 +87,5 @@ def explain(target: Target, stage: protocol.StageName, how: str, text: str) -> S
         return TargetError(f"libtpu {target.libtpu} does not take the compiler options ({names}): {what}")
     if how.startswith("ran out of time"):
         return WorkerError(f"a worker got no further than compiling x + 1: {what}", hint=_DOCTOR)
-    return Incompatible(f"libtpu {target.libtpu} does not work with this jaxlib: x + 1 does not compile: {what}")
+    doing = "x + 1 does not compile" if stage == "probe" else f"topology {target.topology} cannot be described"
+    return Incompatible(f"libtpu {target.libtpu} does not work with this jaxlib: {doing}: {what}")

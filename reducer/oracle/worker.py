@@ -11,6 +11,7 @@ import ctypes
 import gc
 import importlib.metadata
 import os
+import resource
 import select
 import signal
 import sys
@@ -234,6 +235,7 @@ def main() -> None:
     set_up = msgspec.json.decode(sys.argv[1], type=protocol.SetUp)
     del sys.argv[1:]  # a script that reads its arguments finds none
     _follow_parent(set_up)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash is an outcome, not a file of gigabytes
     with contextlib.suppress(BrokenPipeError):
         Worker(set_up).run()
     # Not sys.exit: a program's atexit handlers and non-daemon threads are none of ours, and libtpu may hang in its own.

@@ -69,7 +69,8 @@ def emit(program: Program, *, typed: bool = False) -> str:
     Args:
         program: a checked program; a malformed one raises here or while the text is traced, it is never misread.
         typed: also check, while tracing, that every equation has its recorded type; an exception's message and
-            the comment on its line then name the equation.
+            the comment on its line then name the equation. The module then also defines ``trace(devices)``, a
+            `jax.stages.Traced`.
 
     Raises:
         ProgramError: an equation cannot be written (unknown primitive, malformed attribute); names it and its place.
@@ -84,7 +85,7 @@ def emit_text(program: Program, *, typed: bool = False) -> Text:
     parts = [f"{name} = {policy_text(policy)}" for policy, name in context.policies.items()]
     if typed:
         parts.append(_CHECK)
-    parts += [function, _differentiated(program), entry.lower(program, inputs, wide=_wide(program))]
+    parts += [function, _differentiated(program), entry.lower(program, inputs, wide=_wide(program), traced=typed)]
     body = _joined(parts)
     if not typed:  # a typed line ends in a comment that names its equation
         body = "\n".join(part for line in body.split("\n") for part in fold(line))

@@ -1,4 +1,7 @@
-"""The text of ``lower(devices)``: abstract inputs with their shardings, and what is asked of the results."""
+"""The text of ``lower(devices)``: abstract inputs with their shardings, and what is asked of the results.
+
+A worker also wants the trace behind the lowered module, so for it the text is split in ``trace`` and ``lower``.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,14 @@ from reducer.lowering.texts import KEY_IMPLEMENTATIONS, attribute, call, pack
 _HOST = '"pinned_host"'
 
 
-def lower(program: Program, inputs: Sequence[str], *, wide: bool) -> str:
+def lower(program: Program, inputs: Sequence[str], *, wide: bool, traced: bool = False) -> str:
     """The function as text.
 
     Args:
         program: what to lower.
         inputs: names of the inputs, in order.
         wide: allow 64-bit types.
+        traced: also define ``trace(devices)``, which gives the `jax.stages.Traced` that ``lower`` lowers.
 
     Raises:
         ProgramError: `inputs` or `result_specs` of the program do not fit its inputs and results.
@@ -37,14 +41,25 @@ def lower(program: Program, inputs: Sequence[str], *, wide: bool) -> str:
     shardings = _out_shardings(program)
     lines = [*_placements(program, (*args, shardings or "")), *args]
     jitted = call("jax.jit", "fn", out_shardings=shardings, donate_argnums=attribute(donated) if donated else None)
-    result = f"return {call(f'{jitted.text}.lower', *inputs).text}"
+    method = "trace" if traced else "lower"
+    result = f"return {call(f'{jitted.text}.{method}', *inputs).text}"
     contexts = (["jax.set_mesh(mesh)"] if program.mesh else []) + (["jax.enable_x64(True)"] if wide else [])
-    if contexts:
-        lines += [f"with {', '.join(contexts)}:", f"    {result}"]
-    else:
-        lines.append(result)
+    lines += _within(contexts, result)
     doc = '"""Lower `fn` for these devices; nothing is computed."""'
-    return "\n".join(["def lower(devices):", *(f"    {line}" for line in (doc, *lines))])
+    if not traced:
+        return _def("lower", doc, *lines)
+    # The mesh is part of the trace; which types are allowed is asked again while lowering.
+    lowered = _within(["jax.enable_x64(True)"] if wide else [], "return trace(devices).lower()")
+    of_trace = _def("trace", '"""Trace `fn` for these devices."""', *lines)
+    return f"{of_trace}\n\n\n{_def('lower', doc, *lowered)}"
+
+
+def _within(contexts: Sequence[str], line: str) -> list[str]:
+    return [f"with {', '.join(contexts)}:", f"    {line}"] if contexts else [line]
+
+
+def _def(name: str, *lines: str) -> str:
+    return "\n".join([f"def {name}(devices):", *(f"    {line}" for line in lines)])
 
 
 def _placements(program: Program, used_by: Sequence[str]) -> list[str]:

@@ -93,7 +93,7 @@ def number(value: str, of: str) -> Expr:
         elif kind == "b":
             text = {"True": "True", "False": "False", "1": "True", "0": "False"}[value]
         elif kind == "c":
-            text = repr(complex(value))
+            text = f"complex({_float(complex(value).real)}, {_float(complex(value).imag)})"
         elif kind == "f":
             text = _float(float(value))
         else:

@@ -25,7 +25,7 @@ from reducer.ir.equations import (
     Var,
 )
 from reducer.ir.rules import RULES
-from reducer.ir.types import Type, parse_type
+from reducer.ir.types import DTYPES, Type, parse_type
 from reducer.lowering.emit import emit
 from reducer.lowering.load import load
 from reducer.lowering.table import TABLE
@@ -444,6 +444,21 @@ def test_computes_what_numpy_computes(case: Case) -> None:
     several = isinstance(want, tuple)
     for one, other in zip(got if several else [got], want if several else [want], strict=True):
         np.testing.assert_allclose(np.asarray(one), other, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [d for d, (_, _, kind) in DTYPES.items() if kind != "k"])
+def test_scalars_and_arrays_of_every_dtype(dtype: str) -> None:
+    import jax
+
+    values = {"b": ("True", "False"), "c": ("(1+2j)", "(nan-infj)"), "f": ("0.5", "-1e-05", "inf")}
+    b = Builder()
+    for value in values.get(DTYPES[dtype][2], ("1", "3")):
+        x = b.fill(Type(dtype, (2,)), value)
+        y = b.op("broadcast_in_dim", Lit(dtype, value), to=Type(dtype, (2, 3)), broadcast_dimensions=())
+        program = Program(b.block(x, y, Lit(dtype, value)))
+        with jax.enable_x64(dtype.endswith("64")):
+            avals = jax.make_jaxpr(load(program).fn)().out_avals
+        assert {str(aval.dtype) for aval in avals} == {dtype}
 
 
 def test_every_primitive_of_the_table_has_a_case() -> None:

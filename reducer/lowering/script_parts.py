@@ -212,7 +212,8 @@ def main():
     known = [r for key in ("sha256", "libtpu") for r in RECORDED if steps.get(key) and r.get(key) == steps[key]]
     if "path" in steps:
         name = steps["libtpu"] or (known and known[0].get("libtpu")) or "of unknown release"
-        print(f"libtpu:   {name}, {steps['path']}\\n          sha256 {steps['sha256']}")
+        origin = "TPU_LIBRARY_PATH" if os.environ.get("TPU_LIBRARY_PATH") else "TPU_LIBRARY_PATH is not set"
+        print(f"libtpu:   {name}, {steps['path']} ({origin})\\n          sha256 {steps['sha256']}")
     versions = f"{jax.__version__}, jaxlib {importlib.metadata.version('jaxlib')}"
     print(f"jax:      {versions}, for {steps.get('device', TOPOLOGY)}")
     wish = os.environ.get("TPU_LIBRARY_PATH")

@@ -105,7 +105,7 @@ def test_a_libtpu_that_does_not_compile_anything_is_not_judged(judge: Any, capsy
 def test_it_says_what_was_loaded_expected_and_seen(judge: Any, capsys: pytest.CaptureFixture[str]) -> None:
     judge({**REJECTED, "sha256": "aa"})
     out = capsys.readouterr().out
-    assert "0.0.52, /lib/libtpu.so" in out
+    assert "0.0.52, /lib/libtpu.so (TPU_LIBRARY_PATH is not set)\n" in out
     assert "expected: rejected INTERNAL (recorded for this libtpu)" in out
     assert "happened: rejected\n          INTERNAL: during context" in out
     assert out.endswith("AS RECORDED\n")

@@ -52,6 +52,8 @@ if __name__ == "__main__":
             "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
         }.items():
             os.environ.setdefault(name, value)
+#: As it is now: JAX writes the path of the libtpu it finds into TPU_LIBRARY_PATH.
+ENVIRONMENT = dict(os.environ)
 '''
 
 RUN: Final = """\
@@ -155,7 +157,7 @@ def run(*extra):
         arguments = [a for a in sys.argv[1:] if a in ("--tpu", "--no-tpu")]
         command = [sys.executable, os.path.abspath(__file__), *arguments, "--child", out, *extra]
         with open(log, "wb") as file:
-            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=ENVIRONMENT)
             try:
                 code = process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
@@ -207,16 +209,15 @@ def said(steps):
 
 def main():
     """Compile, compare, and return the exit code."""
-    steps = run()
+    steps, wish = run(), ENVIRONMENT.get("TPU_LIBRARY_PATH")
     # The file says more than the release it calls itself.
     known = [r for key in ("sha256", "libtpu") for r in RECORDED if steps.get(key) and r.get(key) == steps[key]]
     if "path" in steps:
         name = steps["libtpu"] or (known and known[0].get("libtpu")) or "of unknown release"
-        origin = "TPU_LIBRARY_PATH" if os.environ.get("TPU_LIBRARY_PATH") else "TPU_LIBRARY_PATH is not set"
+        origin = "TPU_LIBRARY_PATH" if wish else "TPU_LIBRARY_PATH is not set"
         print(f"libtpu:   {name}, {steps['path']} ({origin})\\n          sha256 {steps['sha256']}")
     versions = f"{jax.__version__}, jaxlib {importlib.metadata.version('jaxlib')}"
     print(f"jax:      {versions}, for {steps.get('device', TOPOLOGY)}")
-    wish = os.environ.get("TPU_LIBRARY_PATH")
     if wish and steps.get("path") and os.path.realpath(wish) != os.path.realpath(steps["path"]):
         print(f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish} was not loaded")
         return 3

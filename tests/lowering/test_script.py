@@ -53,9 +53,9 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
 
-    def run(steps: dict[str, Any], probe: str = "compiled") -> int:
+    def run(steps: dict[str, Any], probe: str = "compiled", asked_for: str = "") -> int:
+        monkeypatch.setitem(module.ENVIRONMENT, "TPU_LIBRARY_PATH", asked_for)
         common = {"path": "/lib/libtpu.so", "sha256": "ff", "libtpu": "", "log": "the log", "host_temp": None}
         monkeypatch.setattr(module, "run", lambda *extra: {"outcome": probe} if extra else {**common, **steps})
         return int(module.main())
@@ -116,9 +116,9 @@ def test_it_says_what_was_loaded_expected_and_seen(judge: Any, capsys: pytest.Ca
     assert "happened: crashed SIGABRT\n          F1130" in out
 
 
-def test_another_library_than_asked_for_is_not_judged(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TPU_LIBRARY_PATH", "/elsewhere/libtpu.so")
-    assert judge(REJECTED) == 3
+def test_another_library_than_asked_for_is_not_judged(judge: Any) -> None:
+    assert judge(REJECTED, asked_for="/elsewhere/libtpu.so") == 3
+    assert judge(REJECTED, asked_for="/lib/libtpu.so") == 0
 
 
 # -- fragments ----------------------------------------------------------------------------------------------------

@@ -59,12 +59,15 @@ def plan_any(
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
     mesh, sharded = draw_mesh(source, one_in=10)
     fields = draw_gradient(source, gradient, THREE_IN_FOUR)
+    differentiated = fields["gradient"] != "none"
     layers = max(1, min(4, max_equations // 12))
     slots: tuple[Slot, ...] = source.some(("aux", "y", "buffer")) if source.chance(4, "slots") else ()
     node: Node = draw_leaf(source, x, layers=_LAYERS)
     depth, offloads = 0, False
     for _ in range(source.pick((2, 3, 4, 5, 6))):
         kind = source.pick(_REGIONS)
+        if kind == "offload" and not differentiated:
+            kind = "move"  # a policy does nothing without a gradient
         match kind:
             case "scan" if depth < max_depth:
                 node, depth = draw_loop(source, node), depth + 1
@@ -75,7 +78,7 @@ def plan_any(
             case "remat":
                 node = draw_remat(source, node, offload=False)
             case "move":
-                moves = _moves(node, differentiated=fields["gradient"] != "none")
+                moves = _moves(node, differentiated=differentiated)
                 if moves:
                     node, offloads = Move(node, source.pick(moves)), True
             case "jit":
@@ -87,7 +90,7 @@ def plan_any(
             case _:
                 pass
     if offload_only and not offloads:
-        node = draw_remat(source, node, offload=True)
+        node = draw_remat(source, node, offload=True) if differentiated else Move(node, "carry")
     if depth == 0:
         node = draw_loop(source, node)
     return Plan(

@@ -46,10 +46,10 @@ hunt: $(STAMP)
 	@"$(BIN)/scanshrink" hunt --seconds $(SECONDS_TO_HUNT) $(ARGS)
 
 test: lint types
-	"$(BIN)/python" -m pytest $(PYTEST_ARGS)
+	"$(BIN)/python" -m pytest --hypothesis-profile=ci $(PYTEST_ARGS)
 
 test-fast: $(STAMP)
-	"$(BIN)/python" -m pytest $(FAST) $(PYTEST_ARGS)
+	"$(BIN)/python" -m pytest --hypothesis-profile=ci $(FAST) $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	"$(BIN)/ruff" check

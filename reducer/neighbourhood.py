@@ -29,7 +29,8 @@ mesh, entry        no mesh, one axis or half of its devices fewer; one sharding 
 =================  ===================================================================================================
 
 Some steps lead to no program (a shard_map whose body has other shapes cannot be unwrapped), some to one that is not
-smaller (a flag whose default costs something else); such are no neighbours.
+smaller (a flag whose default costs something else), some to one nobody could run, as a loop without its counter
+(`reducer.ir.sense`); such are no neighbours.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ from reducer.ir.equations import (
 )
 from reducer.ir.order import order_key
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Plain, Policy, SaveNames, names_of
+from reducer.ir.sense import nonsense
 from reducer.ir.types import DTYPES
 from reducer.ir.walk import Path, arg_type, args_of, bindings, blocks, equations, path_text, types_of, with_args
 from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_dtype, with_names
@@ -103,6 +105,7 @@ def neighbours(program: Program, form: Callable[[Program], Program] = canonical)
         form: brings neighbours to the form in which programs are compared and compiled.
     """
     mine = order_key(program)
+    sensible = nonsense(program) is None
     seen: set[str] = set()
     for kind, description, build in steps(program):
         try:
@@ -112,6 +115,8 @@ def neighbours(program: Program, form: Callable[[Program], Program] = canonical)
                 continue
             check(candidate)
         except ProgramError:
+            continue
+        if sensible and nonsense(candidate) is not None:
             continue
         seen.add(key)
         yield Neighbour(kind, description, candidate)

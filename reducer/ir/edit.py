@@ -9,7 +9,7 @@ Results are not normalised: dead code and unused arguments stay until `normalise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -106,12 +106,22 @@ def zeros(type_: Type, ids: Iterator[int]) -> tuple[Arg, tuple[Equation, ...]]:
     return var.id, (Fill(outs=(var,), value=text),)
 
 
-def stand_in(type_: Type, args: Sequence[Arg], types: Mapping[int, Type], earlier: Sequence[int]) -> Arg | None:
-    """The value to use instead of one of `type_`: the first argument of that type, else the nearest earlier value."""
+def stand_in(
+    type_: Type,
+    args: Sequence[Arg],
+    types: Mapping[int, Type],
+    earlier: Sequence[int],
+    prefer: Container[int] = (),
+) -> Arg | None:
+    """The value to use instead of one of `type_`: the first argument of that type, else the nearest earlier value.
+
+    Values in `prefer` go before others of their sort.
+    """
     for arg in args:
         if arg_type(arg, types) == type_:
             return arg
-    return next((v for v in reversed(earlier) if types[v] == type_), None)
+    same = [v for v in reversed(earlier) if types[v] == type_]
+    return next((v for v in same if v in prefer), next(iter(same), None))
 
 
 def natural_args(eqn: Equation, k: int) -> tuple[Arg, ...]:
@@ -122,8 +132,13 @@ def natural_args(eqn: Equation, k: int) -> tuple[Arg, ...]:
     return args
 
 
-def delete(block: Block, doomed: Container[int]) -> Block:
+def delete(block: Block, doomed: Container[int], prefer: Iterable[int] = ()) -> Block:
     """Delete the equations at these positions, and repair what used their results.
+
+    Args:
+        block: where.
+        doomed: positions of equations.
+        prefer: variables to be used as stand-ins before others, so that what matters stays connected.
 
     Raises:
         ProgramError: a deleted value has no stand-in of its type and no zeros (keys, host arrays).
@@ -131,6 +146,7 @@ def delete(block: Block, doomed: Container[int]) -> Block:
     types = types_of(block)
     ids = fresh(block)
     earlier = [var.id for var in block.params]
+    liked = set(prefer)
     renamed: dict[int, Arg] = {}
     kept: list[Equation] = []
 
@@ -143,8 +159,9 @@ def delete(block: Block, doomed: Container[int]) -> Block:
             earlier += [var.id for var in eqn.outs]
             continue
         for k, var in enumerate(eqn.outs):
-            args = tuple(map(sub, natural_args(eqn, k)))
-            new = stand_in(var.type, args, types, earlier)
+            args = natural_args(eqn, k)
+            args = tuple(map(sub, (*(a for a in args if a in liked), *args)))
+            new = stand_in(var.type, args, types, earlier, liked)
             if new is None:
                 new, fills = zeros(var.type, ids)
                 kept.extend(fills)
@@ -152,16 +169,24 @@ def delete(block: Block, doomed: Container[int]) -> Block:
                     types[fill.outs[0].id] = var.type
                     earlier.append(fill.outs[0].id)
             renamed[var.id] = new
+            if var.id in liked and isinstance(new, int) and new not in liked:
+                # The connection is lost here: what comes after has nothing to prefer this value for.
+                liked.discard(var.id)
     return Block(block.params, tuple(kept), tuple(map(sub, block.results)))
 
 
-def delete_all(program: Program, doomed: Mapping[Path, Container[int]]) -> Program:
+def delete_all(
+    program: Program,
+    doomed: Mapping[Path, Container[int]],
+    prefer: Mapping[Path, Iterable[int]] | None = None,
+) -> Program:
     """`delete` in several blocks at once. A block inside a deleted equation needs no entry of its own."""
+    liked = prefer or {}
 
-    def editor(positions: Container[int]) -> BlockEdit:
-        return lambda block: delete(block, positions)
+    def editor(path: Path) -> BlockEdit:
+        return lambda block: delete(block, doomed[path], liked.get(path, ()))
 
-    return rewrite(program, {path: editor(positions) for path, positions in doomed.items()})
+    return rewrite(program, {path: editor(path) for path in doomed})
 
 
 def replace_value(block: Block, old: int, new: Arg | None) -> Block:

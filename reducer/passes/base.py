@@ -16,11 +16,13 @@ class Edits(Generic[C]):
     """`count` independent edits of one program, the likeliest to succeed first; any subset can be made together.
 
     `apply` takes rising positions below `count` and returns the candidate, or raises `ProgramError` where these
-    edits cannot be made together.
+    edits cannot be made together. `levels` are positions at which the likelihood falls: a group of edits that is
+    tried together does not reach across one.
     """
 
     count: int
     apply: Callable[[Sequence[int]], C]
+    levels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

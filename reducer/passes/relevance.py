@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reducer.ir.equations import Block, Checkpoint, Equation, Name, Program, Scan, Transfer
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Policy, offloads
-from reducer.ir.walk import children, equations
+from reducer.ir.walk import args_of, children, equations
 
 
 def offloaded_names(program: Program) -> frozenset[str]:
@@ -64,6 +64,14 @@ class Relevance:
                 if self._dots and getattr(eqn, "primitive", "") == "dot_general":
                     return True
                 return any(var.type.on_host for var in eqn.outs) or any(self.inside(b) for _, b in children(eqn))
+
+    def fed(self, block: Block) -> frozenset[int]:
+        """Variables of a block that depend on a relevant equation of it."""
+        found: set[int] = set()
+        for eqn in block.eqns:
+            if any(arg in found for arg in args_of(eqn)) or self.of(eqn):
+                found.update(var.id for var in eqn.outs)
+        return frozenset(found)
 
     def inside(self, block: Block) -> bool:
         """True if a block contains a relevant equation."""

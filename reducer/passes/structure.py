@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from reducer.ir.edit import BlockEdit, delete_all, main_fields, rewrite, unwrap
-from reducer.ir.equations import Cond, Fill, Program
-from reducer.ir.walk import Path, children, equations
+from reducer.ir.equations import Cond, Equation, Fill, Program
+from reducer.ir.types import Type
+from reducer.ir.walk import Path, arg_type, args_of, blocks, children, equations, types_of
 from reducer.ir.whole import isolate, isolate_block
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.relevance import Relevance
@@ -31,23 +32,40 @@ def keep_one(program: Program) -> Iterator[Candidate[Program]]:
 
 
 def delete_equations(program: Program) -> Edits[Program]:
-    """Any set of equations, at any depth; what looks irrelevant first, and users before what they use."""
+    """Any set of equations, at any depth, users before what they use.
+
+    First what has nothing to do with relevant equations, then what only hands their results on and has an argument
+    of its own type to be replaced by, then what hands them on otherwise, last what is relevant itself.
+    """
     relevance = Relevance(program)
-    places = [
-        (relevance.of(eqn), -position, path, i)
-        for position, (path, i, eqn) in enumerate(equations(program))
-        if not isinstance(eqn, Fill)
-    ]
-    order = [(path, i) for _, _, path, i in sorted(places, key=lambda place: place[:2])]
+    fed = {place.path: relevance.fed(place.block) for place in blocks(program)}
+    places: list[tuple[int, int, Path, int]] = []
+    for place in blocks(program):
+        types = types_of(place.block)
+        for i, eqn in enumerate(place.block.eqns):
+            if not isinstance(eqn, Fill):
+                rank = _rank(eqn, types, fed[place.path], relevant=relevance.of(eqn))
+                places.append((rank, -len(places), place.path, i))
+    places.sort(key=lambda place: place[:2])
 
     def apply(positions: Sequence[int]) -> Program:
         doomed: dict[Path, set[int]] = {}
         for k in positions:
-            path, i = order[k]
+            _, _, path, i = places[k]
             doomed.setdefault(path, set()).add(i)
-        return delete_all(program, doomed)
+        return delete_all(program, doomed, fed)
 
-    return Edits(len(order), apply)
+    ranks = [rank for rank, *_ in places]
+    return Edits(len(places), apply, tuple(k for k in range(1, len(ranks)) if ranks[k] != ranks[k - 1]))
+
+
+def _rank(eqn: Equation, types: dict[int, Type], fed: frozenset[int], *, relevant: bool) -> int:
+    if relevant:
+        return 3
+    args = [a for a in args_of(eqn) if a in fed]
+    if not args:
+        return 0
+    return 1 if all(any(arg_type(a, types) == v.type for a in args) for v in eqn.outs) else 2
 
 
 def unwrap_regions(program: Program) -> Edits[Program]:

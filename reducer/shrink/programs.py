@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
+from reducer.errors import ProgramError
 from reducer.ir.canonical import canonical
 from reducer.ir.check import check
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.normal import normalise
 from reducer.ir.order import order_key, size
+from reducer.ir.sense import nonsense
 from reducer.ir.text import to_text
 from reducer.neighbourhood import steps
 from reducer.oracle.base import Oracle
@@ -25,16 +27,26 @@ def _sweep(program: Program) -> Iterator[Candidate[Program]]:
         yield build
 
 
+def _check_sensible(program: Program) -> None:
+    check(program)
+    what = nonsense(program)
+    if what is not None:
+        raise ProgramError(f"nobody would run this: {what}")
+
+
 #: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out.
 SWEEP: Final[Pass[Program]] = Pass("sweep", "try every single step of the neighbourhood", _sweep, 1, "square")
 
 
-def program_tier(name: Literal["program", "placement"] = "program") -> Tier[Program]:
-    """The tier of programs: canonical where the start survives it, normal otherwise."""
+def program_tier(name: Literal["program", "placement"] = "program", *, sensible: bool = True) -> Tier[Program]:
+    """The tier of programs: canonical where the start survives it, normal otherwise.
+
+    With `sensible` a program that nobody could run (`reducer.ir.sense`) is no candidate.
+    """
     return Tier(
         name=name,
         forms=(canonical, normalise),
-        check=check,
+        check=_check_sensible if sensible else check,
         key=identity,
         order_key=order_key,
         size=size,
@@ -54,6 +66,8 @@ def shrink_program(
 ) -> Shrunk[Program]:
     """`shrink` with all passes for programs and the final sweep of the neighbourhood: the result is 1-minimal.
 
+    A sensible program stays one (`reducer.ir.sense`).
+
     Raises:
         StartError: the program does not fail as wanted.
         WorkerError, TargetError: the oracle cannot answer any more.
@@ -62,7 +76,7 @@ def shrink_program(
         program,
         oracle,
         wanted,
-        tier=program_tier(level),
+        tier=program_tier(level, sensible=nonsense(normalise(program)) is None),
         passes=(*(one for one in PASSES if level in one.tiers), SWEEP),
         budget=budget,
         label=label,

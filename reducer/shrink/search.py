@@ -85,12 +85,14 @@ class OneByOne(Generic[C]):
 class Combined(Generic[C]):
     """Edits made together as many as possible: group testing with a step that follows the rate of success.
 
-    The first group is everything. A group that fails is halved until the one edit that cannot be made is known:
-    log2 questions, none asked twice, since what is left of a failed group after its first half succeeded is that
-    very failed candidate. After that the next group is as large as the rate of refused edits so far suggests.
+    The first group of a level is all of it. A group that fails is halved until the one edit that cannot be made is
+    known: log2 questions, none asked twice, since what is left of a failed group after its first half succeeded is
+    that very failed candidate. After that the next group is as large as the gaps between refused edits are on
+    average, supposing that the rest of the level holds one more for every two there were; and it doubles with
+    every success.
 
     `chosen` are the edits accepted, `at` the first undecided one; `[at, end)` has failed as a group if `end` is set;
-    `refused` counts the edits that cannot be made.
+    `refused` counts the edits of the level that cannot be made, `run` those accepted since the last of them.
     """
 
     edits: Edits[C]
@@ -98,15 +100,30 @@ class Combined(Generic[C]):
     at: int = 0
     end: int | None = None
     refused: int = 0
+    run: int = 0
+
+    def _level(self, at: int) -> tuple[int, int]:
+        """First and last position (exclusive) of the level around a position."""
+        ends = (*self.edits.levels, self.edits.count)
+        return max((e for e in ends if e <= at), default=0), next((e for e in ends if e > at), self.edits.count)
 
     def _group(self) -> tuple[int, ...]:
+        first, last = self._level(self.at)
         if self.end is not None:
             stop = self.at + (self.end - self.at) // 2
         elif self.refused == 0:
-            stop = self.edits.count
+            stop = last
         else:
-            stop = min(self.edits.count, self.at + max(1, round(0.7 * self.at / self.refused)))
+            gap = (self.at - first + (last - self.at) / 2) / (self.refused + 1)
+            stop = min(last, self.at + max(1, round(0.7 * gap), 2 * self.run))
         return tuple(range(self.at, stop))
+
+    def _moved(self, at: int, chosen: tuple[int, ...], *, refused: bool) -> Combined[C]:
+        if self._level(at)[0] == at:
+            return replace(self, chosen=chosen, at=at, end=None, refused=0, run=0)
+        run = 0 if refused else self.run + at - self.at
+        end = None if refused else self.end
+        return replace(self, chosen=chosen, at=at, end=end, refused=self.refused + refused, run=run)
 
     def candidate(self) -> Candidate[C] | None:
         """All accepted edits and the next group."""
@@ -120,7 +137,7 @@ class Combined(Generic[C]):
         """Halve the group; a group of one is refused."""
         group = self._group()
         if len(group) == 1:
-            return replace(self, at=self.at + 1, end=None, refused=self.refused + 1)
+            return self._moved(self.at + 1, self.chosen, refused=True)
         return replace(self, end=self.at + len(group))
 
     def unchanged(self) -> Combined[C]:
@@ -129,8 +146,8 @@ class Combined(Generic[C]):
         at = self.at + len(group)
         chosen = self.chosen + group
         if self.end is not None and self.end - at == 1:
-            return replace(self, chosen=chosen, at=self.end, end=None, refused=self.refused + 1)
-        return replace(self, chosen=chosen, at=at)
+            return self._moved(self.end, chosen, refused=True)
+        return self._moved(at, chosen, refused=False)
 
     def succeeded(self, best: C) -> Combined[C]:  # noqa: ARG002 - the edits are those of the program it began with
         """Keep the group, go on behind it."""

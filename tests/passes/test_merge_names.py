@@ -1,0 +1,33 @@
+"""Pass `merge-names`: make two names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reducer.ir.build import Builder
+from reducer.ir.equations import Program
+from reducer.ir.policies import OffloadNames
+from reducer.ir.types import parse_type
+
+
+def test_two_names_become_one(run: Callable[..., str]) -> None:
+    inner = Builder()
+    y = inner.name(inner.op("sin", inner.name(inner.param(parse_type("f32[4]")), "a")), "b")
+    b = Builder()
+    x = b.param(parse_type("f32[4]"))
+    program = Program(b.block(*b.checkpoint(inner.block(y), x, policy=OffloadNames(("a",), ("b",)))))
+    assert (
+        run("merge-names", program)
+        == """\
+{ lambda ; a:f32[4]. let
+    b:f32[4] = checkpoint[
+      policy=save_and_offload_only_these_names(offloaded=(h) device->pinned_host)
+      body={ lambda ; c:f32[4]. let
+          d:f32[4] = name[name=h] c
+          e:f32[4] = sin d
+          f:f32[4] = name[name=h] e
+        in (f,) }
+    ] a
+  in (b,) }
+"""
+    )

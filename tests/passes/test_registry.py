@@ -1,0 +1,60 @@
+"""The list of passes: what stands in it, and that it is one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from reducer.passes import PASSES
+
+
+def test_names_are_kebab_case_and_unique() -> None:
+    names = [one.name for one in PASSES]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+
+
+def test_every_pass_says_what_it_does_and_has_a_test_file() -> None:
+    for one in PASSES:
+        assert one.description[0].islower()
+        assert not one.description.endswith(".")
+        assert 1 <= one.benefit <= 5
+        assert not one.may_grow
+        assert (Path(__file__).parent / f"test_{one.name.replace('-', '_')}.py").is_file(), one.name
+
+
+def test_listing() -> None:
+    assert [one.name for one in PASSES] == [
+        "plain-layers",
+        "delete-equations",
+        "keep-one",
+        "drop-results",
+        "shrink-all-dimensions",
+        "drop-all-axes",
+        "drop-inputs",
+        "simplify-gradient",
+        "bypass-equations",
+        "simplify-operations",
+        "unify-dtypes",
+        "freeze-carries",
+        "slices-to-constants",
+        "cut-values",
+        "inputs-for-values",
+        "unwrap-regions",
+        "shrink-all-lengths",
+        "drop-branches",
+        "simplify-policies",
+        "merge-names",
+        "drop-names",
+        "reset-flags",
+        "drop-attributes",
+        "simplify-mesh",
+        "simplify-entries",
+        "swap-regions",
+        "shrink-dimensions",
+        "shrink-to-tiles",
+        "drop-axes",
+        "simplify-scalars",
+        "reuse-values",
+        "fill-arguments",
+    ]

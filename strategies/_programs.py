@@ -123,7 +123,8 @@ def programs(
 ) -> st.SearchStrategy[Program]:
     """Programs of any form the IR has, small, nested, most of them offloading something.
 
-    Every program passes `reducer.ir.check`, traces and lowers in JAX, and is finite on a CPU for inputs of order 1.
+    Every program passes `reducer.ir.check`, traces and lowers in JAX, and is finite on a CPU for inputs at the scale
+    models start from (matrices of standard deviation 0.1).
     Hypothesis keeps the choices of one example in 8 KiB, which bounds a generated program to some hundred
     equations; real train steps come from capture, not from here.
 

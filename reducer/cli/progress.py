@@ -20,6 +20,7 @@ _PLAIN_EVERY = 5.0
 #: Lines of the panel that are not the table: the failures that do not fit are counted.
 _OTHER_LINES = 8
 _STYLES = {"saved": "green", "reducing": "bold", "flaky": "dim", "known": "dim"}
+_SORTS = {"mixed": "program"}
 _WORDS = {
     "new": "found",
     "confirming": "repeating",
@@ -131,7 +132,7 @@ class LiveProgress:
     def say(self, line: str) -> None:
         """Print a line above the panel."""
         with contextlib.suppress(OSError):
-            self._console.print(Text(line))
+            self._console.print(Text(line, overflow="ellipsis", no_wrap=True))
 
 
 def panel(snapshot: Snapshot, height: int) -> RenderableType:
@@ -149,16 +150,17 @@ def panel(snapshot: Snapshot, height: int) -> RenderableType:
 def _failures(snapshot: Snapshot, room: int) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("failure", overflow="ellipsis", no_wrap=True)
+    table.add_column("tier", no_wrap=True)
     table.add_column("state", no_wrap=True)
     table.add_column("finds", justify="right", no_wrap=True)
     table.add_column("equations", justify="right", no_wrap=True)
     # What is under way or new comes last in the order of finding: the first ones give way.
     shown = snapshot.signatures[-room:]
     if len(shown) < len(snapshot.signatures):
-        table.add_row(Text(f"... and {len(snapshot.signatures) - len(shown)} more", style="dim"), "", "", "")
-    for slug, state, finds, size in shown:
+        table.add_row(Text(f"... and {len(snapshot.signatures) - len(shown)} more", style="dim"))
+    for slug, sort, state, finds, size in shown:
         word = Text(_WORDS.get(state, state), style=_STYLES.get(state, ""))
-        table.add_row(Text(slug), word, str(finds), str(size))
+        table.add_row(Text(slug), _SORTS.get(sort, sort), word, str(finds), str(size))
     return table
 
 

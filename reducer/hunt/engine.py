@@ -27,6 +27,8 @@ from reducer.oracle.signature import is_out_of_memory, is_user_error, signature
 #: Jobs waiting per worker beside the one it runs: enough that it never idles, few enough that a new failure's
 #: reduction need not wait.
 _AHEAD = 2
+#: Programs drawn for each place in the queue before answers are looked at again.
+_DRAWS = 8
 #: Seconds between two looks at the clock, the stop flag and the display.
 _TICK = 0.1
 _SHOW_EVERY = 0.2
@@ -35,11 +37,15 @@ _CHECKPOINT_EVERY = 5.0
 _CLOSING = 15.0
 
 
+class Exhausted(Exception):
+    """There are no more programs: generating ends before the time is up."""
+
+
 class Programs(Protocol):
-    """Where programs come from: `hunt.source.Source`, or a list in tests."""
+    """Where programs come from: `hunt.source.Source`, which never ends, or a list."""
 
     def poll(self) -> Program | None:
-        """A program, or None if none is ready."""
+        """A program, or None if none is ready. Raises `Exhausted` when there will be none."""
         ...
 
     def close(self) -> None:
@@ -131,9 +137,13 @@ class Hunt:
     def _generate(self) -> None:
         flying: dict[Future[Result], Program] = {}
         room = self._oracle.workers * (1 + _AHEAD)
+        more = True
         try:
-            while self.elapsed < self._seconds and self._going_on():
-                self._submit(flying, room)
+            while self.elapsed < self._seconds and self._going_on() and (more or flying):
+                try:
+                    self._submit(flying, room)
+                except Exhausted:
+                    more = False
                 done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._take(flying.pop(future), future.result())
@@ -149,7 +159,10 @@ class Hunt:
         return not self._stop.is_set() and self._reductions.trouble is None
 
     def _submit(self, flying: dict[Future[Result], Program], room: int) -> None:
-        while len(flying) < room and (program := self._programs.poll()) is not None:
+        # Bounded: where nearly everything is a duplicate, answers, clock and Ctrl-C have to be looked at as well.
+        for _ in range(room * _DRAWS):
+            if len(flying) >= room or (program := self._programs.poll()) is None:
+                return
             self.tally.generated += 1
             key = identity(program)
             if key in self._identities:
@@ -228,7 +241,7 @@ class Hunt:
             compiled=self.tally.compiled,
             failing=self.tally.failing,
             skipped=dict(self.tally.skipped + self.tally.excused),
-            signatures=tuple((f.slug, f.state, f.finds, f.size) for f in list(self.tally.finds.values())),
+            signatures=tuple((f.slug, f.sort, f.state, f.finds, f.size) for f in list(self.tally.finds.values())),
             reducing=(current.slug, current.started_size, current.size, current.compiles) if current else None,
             compiles_per_second=self._rate.of(now, compiles),
         )

@@ -115,7 +115,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """A hunt at one moment, for whoever shows it.
 
     `left` is in seconds, until generating ends or, when that is over (`finishing`), until the grace does.
-    `signatures` are (slug, state, finds, size), `reducing` is (slug, start's size, size, unique compiles) or None.
+    `signatures` are (slug, sort, state, finds, size), `reducing` is (slug, start's size, size, unique compiles).
     `compiles_per_second` counts everything compiled in recent seconds, shrinking included.
     """
 
@@ -126,7 +126,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     compiled: int
     failing: int
     skipped: dict[str, int]
-    signatures: tuple[tuple[str, str, int, int], ...]
+    signatures: tuple[tuple[str, str, str, int, int], ...]
     reducing: tuple[str, int, int, int] | None
     compiles_per_second: float
 

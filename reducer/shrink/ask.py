@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -113,6 +113,12 @@ class Questions(Generic[C]):
     def committed(self, prepared: Prepared[C]) -> bool:
         """True if the answer has counted before; unlike `known`, this is the same for any number of workers."""
         return prepared.key in self._committed
+
+    def settle(self) -> None:
+        """Wait for questions that could not be withdrawn, so that the count of what was asked is complete."""
+        self.forget()
+        wait(self._waiting.values())
+        self.forget()
 
     def forget(self) -> None:
         """Withdraw the questions nobody waits for any more; one that already runs keeps its place and its answer."""

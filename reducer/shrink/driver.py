@@ -185,7 +185,7 @@ class _Run(Generic[C]):
                 continue
             key = self.tier.key(candidate)
             prepared = Prepared("open", candidate, key, self.tier.order_key(candidate))
-            result = self.result if key == self.key else self.questions.answer(prepared)
+            result = self.result if key == self.key else self._ask(prepared)
             if self.wanted(result):
                 self.form, self.questions.form = number, form
                 self._adopt(prepared, result)
@@ -244,14 +244,18 @@ class _Run(Generic[C]):
                 counts["invalid" if standing == "invalid" else "repeated"] += 1
                 continue
             counts["repeated"] += self.questions.committed(step.prepared)
-            result = self.questions.answer(step.prepared)
+            result = self._ask(step.prepared)
             if self._judge(one, step.prepared, result, counts):
                 # Whatever was asked ahead assumed a failure.
                 ahead.clear()
                 self.questions.forget()
                 search = step.search.succeeded(self.best)
-            if self.budget is not None and self.questions.compiles >= self.budget:
-                raise _Spent
+
+    def _ask(self, prepared: Prepared[C]) -> Result:
+        spent = self.budget is not None and self.questions.compiles >= self.budget
+        if spent and not self.questions.committed(prepared):
+            raise _Spent
+        return self.questions.answer(prepared)
 
     def _look_ahead(self, ahead: deque[_Step[C]], search: Search[C] | None) -> Search[C] | None:
         """Extend the chain of steps, each assuming that the one before it fails, until every worker has a question."""
@@ -300,6 +304,7 @@ class _Run(Generic[C]):
 
     def finish(self, minimal: bool) -> Shrunk[C]:
         """The result, and the last event."""
+        self.questions.settle()
         total = PassStats()
         for stats in self.stats.values():
             total = _sum(total, stats)

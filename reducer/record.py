@@ -71,7 +71,7 @@ def case_of(
         program: the minimum so far, of `tier`.
         tier: the level it is written at.
         found: its signature.
-        result: the oracle's answer about it, with the module's text.
+        result: the oracle's answer about it, with the module's text if it can be had.
         target: what it was compiled for.
         how: how it was found.
         start: the find before reduction.
@@ -86,20 +86,24 @@ def case_of(
         signature=f"Signature: {found.text}",
         description=f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {target.topology}).",
     )
+    files: dict[str, bytes | str] = {"repro.py": script}
+    module = "program.mlir" if result.module else ""  # a worker that died of it may have taken its text along
+    if module:
+        files[module] = result.module
     case = Case(
         slug=slug_for(found.slug, kind="error", signature=found.text, tier=tier),
         kind="error",
         signature=found.text,
         family=found.family,
         target=CaseTarget.of(target),
-        tiers={tier: TierMinimum(size=size(program), program=program, script="repro.py", module="program.mlir")},
+        tiers={tier: TierMinimum(size=size(program), program=program, script="repro.py", module=module)},
         outcomes=(record,),
         found=how,
         finds=finds,
         environment=environment_of(target),
         start=Start(tier=tier, size=size(start), program=start) if start is not None else None,
     )
-    return case, {"repro.py": script, "program.mlir": result.module}
+    return case, files
 
 
 __all__ = ["case_of", "environment_of", "recorded"]

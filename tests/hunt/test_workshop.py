@@ -30,19 +30,18 @@ ALPHA = bug("alpha")
 
 
 class FakePool:
-    """Answers by `answer(text)`; `modules` says whether it can give a module's text."""
+    """Answers by `answer(text)`; the module's text is `module`."""
 
     workers = 1
     target = TARGET
 
     def __init__(self, answer: Callable[[str], Answer]) -> None:
         self.answer = answer
-        self.asked = 0
+        self.module = "module @m {}"
 
     def submit(self, job: ProgramJob, **_: Any) -> Future[Result]:
-        self.asked += 1
         future: Future[Result] = Future()
-        future.set_result(Result(self.answer(job.source), module_key=job.key, module="module @m {}"))
+        future.set_result(Result(self.answer(job.source), module_key=job.key, module=self.module))
         return future
 
     def confirm(self, job: ProgramJob, times: int = 2, **_: Any) -> Future[Confirmation]:
@@ -139,6 +138,15 @@ def test_a_crash_is_saved(tmp_path: Path) -> None:
     shop = workshop(tmp_path, lambda _: crash)
     shop.keep(find(placement(2), crash))
     assert only(tmp_path).outcomes[0].outcome == "crashed"
+
+
+def test_a_case_without_a_module(tmp_path: Path) -> None:
+    pool = FakePool(on_host)
+    pool.module = ""
+    one = find(placement(2))
+    RealWorkshop(pool, Corpus(tmp_path), seed=5).keep(one)  # type: ignore[arg-type]
+    assert only(tmp_path).minimum.files == ("repro.py",)
+    assert not (Path(one.case) / "program.mlir").exists()
 
 
 def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from reducer.ir.codec import decode, encode
 from reducer.ir.equations import Checkpoint, Program
@@ -115,7 +116,9 @@ def round_trip(
     again = load(program).fn
     twice = captured(again, *found.values, rules=rules).program
     if stable and not barriers_only(program):
-        assert to_text(twice).splitlines() == to_text(program).splitlines(), "the text is captured differently"
+        # How inputs enter is said by the text's `lower`, not by its function.
+        bare = replace(program, inputs=(), result_specs=())
+        assert to_text(twice).splitlines() == to_text(bare).splitlines(), "the text is captured differently"
     if run:
         same_numbers(leaves(jax.jit(fn)(*args)), leaves(jax.jit(again)(*found.values)), tolerance)
     if module:

@@ -178,6 +178,7 @@ class Converter:
         *,
         at: int | None = None,
         consts: Sequence[Any] | None = None,
+        given: Sequence[Arg] = (),
         before: Sequence[Any] = (),
         complete: Callable[[Frame, list[Arg]], list[Arg]] | None = None,
     ) -> tuple[Block, Needs]:
@@ -188,14 +189,18 @@ class Converter:
             inherited: metadata of the enclosing equation.
             at: position of the parameters for constants; None: last.
             consts: constants of an open jaxpr.
+            given: arguments for its first parameters, as the enclosing block has them: those that are scalars are
+                written into the body, as JAX does with a scalar that a loop's body closes over.
             before: types of parameters in front of its own, which it does not use.
             complete: rewrites the results; may add equations.
         """
         inner, own = versions.open_jaxpr(jaxpr)
         frame = self.frame(inherited)
         constants, invars = versions.parameters(inner, own if consts is None else consts)
+        env: Env = {v: arg for v, arg in zip(invars, given, strict=False) if isinstance(arg, Lit)}
+        invars = [v for v in invars if v not in env]
         params = [frame.var(type_of(aval)) for aval in (*before, *(v.aval for v in invars))]
-        env: Env = {v: p.id for v, p in zip(invars, params[len(before) :], strict=True)}
+        env.update((v, p.id) for v, p in zip(invars, params[len(before) :], strict=True))
         env.update((var, frame.constant(value, var.aval)) for var, value in constants)
         results = self.inline(frame, inner, (), env)
         if complete is not None:

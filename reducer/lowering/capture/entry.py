@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
 from reducer.errors import ProgramError
 from reducer.ir.check import check
 from reducer.ir.equations import Block, Entry, Name, Program, Spec, Var
 from reducer.ir.normal import normalise
 from reducer.lowering.capture import custom, regions, versions  # noqa: F401  (they register handlers)
+from reducer.lowering.capture.closures import in_order_of_use
 from reducer.lowering.capture.convert import Converter, Env, Frame, Rules, type_of
 from reducer.lowering.capture.shardings import entry_of, named_spec
 
@@ -116,7 +119,7 @@ def checked(program: Program) -> Program:
         check(program)
     except ProgramError as error:
         raise ProgramError(f"not expressible: {error.message}", where=error.where, hint=error.hint) from error
-    program = normalise(program)
+    program = normalise(replace(program, block=in_order_of_use(program.block)))
     check(program)
     return program
 

@@ -45,19 +45,25 @@ def passed(frame: Frame, values: Needs) -> tuple[Arg, ...]:
     return tuple(frame.constant(value, aval) for value, aval in values)
 
 
+def variables(args: tuple[Arg, ...]) -> tuple[Arg, ...]:
+    """Those arguments that are no scalars."""
+    return tuple(arg for arg in args if isinstance(arg, int))
+
+
 @handles("scan", table=REGIONS)
 def _scan(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     params = eqn.params
     n, c = versions.scan_counts(params)
     metadata, inherited = converter.metadata(frame, eqn)
-    body, hoisted = converter.block(params["jaxpr"], inherited, at=n)
+    consts = variables(args[:n])
+    body, hoisted = converter.block(params["jaxpr"], inherited, at=len(consts), given=args[:n])
     outs = outs_of(frame, eqn)
     frame.add(
         Scan(
             outs=outs,
             length=int(params["length"]),
             body=body,
-            consts=args[:n] + passed(frame, hoisted),
+            consts=consts + passed(frame, hoisted),
             carry=args[n : n + c],
             xs=args[n + c :],
             reverse=bool(params["reverse"]),
@@ -81,8 +87,9 @@ def _while(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) 
         body, body_needs = _batched_body(converter, inherited, eqn, n, m)
         body_consts = cond_consts + body_consts
     else:
-        cond, cond_needs = converter.block(test, inherited, at=n)
-        body, body_needs = converter.block(step, inherited, at=m)
+        cond, cond_needs = converter.block(test, inherited, at=len(variables(cond_consts)), given=cond_consts)
+        body, body_needs = converter.block(step, inherited, at=len(variables(body_consts)), given=body_consts)
+        cond_consts, body_consts = variables(cond_consts), variables(body_consts)
     outs = outs_of(frame, eqn)
     frame.add(
         While(

@@ -1,7 +1,26 @@
 """What a program asked to keep in host memory, and where the compiler really put it."""
 
-from reducer.ledger.buffers import Buffers, buffers_of
-from reducer.ledger.judge import Line, judge, loss_text
-from reducer.ledger.owed import Stack, owed_stacks
+from reducer.ledger.buffers import HOST, Buffers, buffers_of
+from reducer.ledger.judge import Ledger, Line, Standing, judge, ledger_of, loss_text
+from reducer.ledger.owed import Owed, Stack, owed_stacks
+from reducer.ledger.words import bytes_text, ledger_text, line_text, place_text, shape_text
 
-__all__ = ["Buffers", "Line", "Stack", "buffers_of", "judge", "loss_text", "owed_stacks"]
+__all__ = [
+    "HOST",
+    "Buffers",
+    "Ledger",
+    "Line",
+    "Owed",
+    "Stack",
+    "Standing",
+    "buffers_of",
+    "bytes_text",
+    "judge",
+    "ledger_of",
+    "ledger_text",
+    "line_text",
+    "loss_text",
+    "owed_stacks",
+    "place_text",
+    "shape_text",
+]

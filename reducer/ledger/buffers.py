@@ -1,7 +1,7 @@
 """Where a compiled program's buffers lie: every array shape of the optimized HLO with the memory spaces it occurs in.
 
-`Compiled.as_text()` prints a layout behind each shape, with the memory space in it: in ``f32[8,128]{1,0:T(8,128)S(5)}`` it
-is host memory; ``S(1)`` is VMEM, and no ``S`` is HBM.
+`Compiled.as_text()` prints a layout behind each shape, with the memory space in it: in
+``f32[8,128]{1,0:T(8,128)S(5)}`` it is host memory; ``S(1)`` is VMEM, and no ``S`` is HBM.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from reducer.ledger.buffers import HOST, hlo_dtype
-from reducer.ledger.owed import Stack
+from reducer.ledger.owed import Owed, Stack
 
 Standing = Literal["kept", "lost", "undecided"]
 
@@ -23,8 +23,9 @@ Standing = Literal["kept", "lost", "undecided"]
 class Line(msgspec.Struct, frozen=True):
     """One line of the memory ledger.
 
-    `owed` is bytes over all devices, without padding; `spaces` are the memory spaces in which buffers of its shape
-    lie. `slice_on_host`: host memory holds a buffer of what one iteration stacks, so that only slices travel.
+    `owed` is bytes over all devices, without padding; `found` are the buffers of its very shape, as HLO prints them
+    (one device's part), and `spaces` the memory spaces they lie in. `slice_on_host`: host memory holds a buffer of
+    what one iteration stacks, so that only slices travel.
     """
 
     stack: Stack
@@ -32,6 +33,32 @@ class Line(msgspec.Struct, frozen=True):
     owed: int
     spaces: tuple[int, ...]
     slice_on_host: bool
+    found: tuple[str, ...] = ()
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """The memory ledger of a compiled program. `reason` says why nothing was judged; there are no lines then."""
+
+    lines: tuple[Line, ...] = ()
+    partitions: int = 1
+    reason: str = ""
+
+    @property
+    def lost(self) -> tuple[Line, ...]:
+        """The lines whose stack was lost."""
+        return tuple(line for line in self.lines if line.standing == "lost")
+
+    @property
+    def loss(self) -> str | None:
+        """What was lost (`loss_text`); None if nothing was."""
+        return loss_text(self.lines)
+
+
+def ledger_of(owed: Owed, buffers: Mapping[str, tuple[int, ...]] | None, unread: str = "") -> Ledger:
+    """The ledger of a program that owes `owed`. `buffers` are its compiled module's, or None, and `unread` says why."""
+    if owed.reason or buffers is None:
+        return Ledger(partitions=owed.partitions, reason=owed.reason or unread or "where its buffers lie is not known")
+    return Ledger(judge(owed.stacks, buffers, partitions=owed.partitions), owed.partitions)
 
 
 def judge(stacks: Iterable[Stack], buffers: Mapping[str, tuple[int, ...]], *, partitions: int = 1) -> tuple[Line, ...]:
@@ -48,25 +75,28 @@ def judge(stacks: Iterable[Stack], buffers: Mapping[str, tuple[int, ...]], *, pa
 
 
 def _line(stack: Stack, buffers: list[tuple[str, tuple[int, ...], tuple[int, ...]]], partitions: int) -> Line:
-    dtype = hlo_dtype(stack.type.dtype)
+    dtype = hlo_dtype(stack.dtype)
     mine = [(shape, spaces) for kind, shape, spaces in buffers if kind == dtype]
-    shapes = set(_per_device(stack.type.shape, partitions))
+    shapes = set(_per_device(stack.shape, partitions))
     sizes = {prod(shape) for shape in shapes}
-    same = [spaces for shape, spaces in mine if _squeezed(shape) in {_squeezed(s) for s in shapes}]
+    squeezed = {_squeezed(shape) for shape in shapes}
+    same = [(shape, spaces) for shape, spaces in mine if _squeezed(shape) in squeezed]
     kept = any(HOST in spaces for shape, spaces in mine if prod(shape) in sizes)
     depth = len(stack.loops)
     slices = {prod(shape[k:]) for shape in shapes for k in range(1, depth + 1)}
+    named = (f"{dtype}[{','.join(map(str, shape))}]" for shape, _ in same)
     return Line(
         stack=stack,
         standing="kept" if kept else "lost" if same and not stack.invariant and depth else "undecided",
-        owed=stack.type.nbytes,
-        spaces=tuple(sorted({space for spaces in same for space in spaces})),
+        owed=stack.nbytes,
+        spaces=tuple(sorted({space for _, spaces in same for space in spaces})),
         slice_on_host=any(HOST in spaces for shape, spaces in mine if prod(shape) in slices),
+        found=tuple(sorted(named)),
     )
 
 
 def loss_text(lines: Iterable[Line]) -> str | None:
-    """What was lost, as a signature's text; None if nothing was.
+    """What was lost, in a few words that stay while a program shrinks; None if nothing was.
 
     ``outer stack``: only the slices of the innermost loops travel to the host and back. ``part``: another stack of
     the program is kept. ``all``: nothing of it is ever on the host.
@@ -80,7 +110,7 @@ def loss_text(lines: Iterable[Line]) -> str | None:
     else:
         what = "outer stack" if all(line.slice_on_host for line in lost) else "all"
     depth = max(len(line.stack.loops) for line in lost)
-    return f"lost-offload {what}, {depth} loop{'s' if depth > 1 else ''} deep"
+    return f"{what}, {depth} loop{'s' if depth > 1 else ''} deep"
 
 
 def _parse(shape: str) -> tuple[str, tuple[int, ...]]:

@@ -36,17 +36,35 @@ from reducer.ir.walk import Path, args_of, path_text
 class Stack(msgspec.Struct, frozen=True):
     """One value owed to host memory.
 
-    `type` is its global type with all loops it escapes, the outermost first; `loops` their lengths. `name` is the
+    `dtype` and `shape` are of the global value with all loops it escapes, the outermost first; `loops` their lengths.
+    `name` is the
     checkpoint name it was kept under, or "". `where` is the block of the transfer. `invariant`: some loop it escapes
     does not change it. `output`: the program returns it.
     """
 
-    type: Type
+    dtype: str
+    shape: tuple[int, ...]
     loops: tuple[int, ...]
     name: str
     where: str
     invariant: bool = False
     output: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes without padding, over all devices."""
+        return Type(self.dtype, self.shape).nbytes
+
+
+class Owed(msgspec.Struct, frozen=True):
+    """What a lowered program owes. `reason` says why it could not be read; there are no stacks then.
+
+    `partitions`: devices the program is partitioned over.
+    """
+
+    stacks: tuple[Stack, ...] = ()
+    partitions: int = 1
+    reason: str = ""
 
 
 class _Origin(msgspec.Struct, frozen=True):
@@ -65,7 +83,7 @@ def owed_stacks(program: Program) -> tuple[Stack, ...]:
     """
     assert program.gradient is None, "owed stacks are read after differentiation"
     ledger = _Ledger()
-    results = ledger.visit(program.block, (), {}, varying=frozenset())
+    results = ledger.visit(program.block, (), {})
     types = {var.id: var.type for eqn in program.block.eqns for var in eqn.outs}
     for arg, origin in zip(program.block.results, results, strict=True):
         if origin is not None and isinstance(arg, int) and arg in types:
@@ -81,7 +99,8 @@ class _Ledger:
         key = (origin.source, origin.loops)
         known = self.stacks.get(key)
         self.stacks[key] = Stack(
-            type=type_,
+            dtype=type_.dtype,
+            shape=type_.shape,
             loops=origin.loops,
             name=known.name if known and known.name else origin.name,
             where=path_text(origin.source[0]),
@@ -90,11 +109,14 @@ class _Ledger:
         )
 
     def visit(
-        self, block: Block, path: Path, entering: Mapping[int, _Origin], varying: frozenset[int]
+        self, block: Block, path: Path, entering: Mapping[int, _Origin], varying: frozenset[int] | None = None
     ) -> list[_Origin | None]:
-        """Origins of the block's results. Host values that stay inside are recorded; `entering` ones are others'."""
+        """Origins of the block's results. Host values that stay inside are recorded; `entering` ones are others'.
+
+        `varying`: of a scan's body the parameters that differ between iterations.
+        """
         origins: dict[int, _Origin] = dict(entering)
-        changing = set(varying)
+        changing = set(varying or ())
         sources: dict[int, tuple[Arg, str]] = {}
         for i, eqn in enumerate(block.eqns):
             if any(arg in changing for arg in args_of(eqn)):
@@ -109,7 +131,8 @@ class _Ledger:
                 if var.id in origins and var.id not in returned:
                     self.record(origins[var.id], var.type)
         return [
-            _mark(origins.get(arg) if isinstance(arg, int) else None, changes=arg in changing) for arg in block.results
+            _mark(origins.get(arg) if isinstance(arg, int) else None, changes=varying is None or arg in changing)
+            for arg in block.results
         ]
 
     def _equation(
@@ -129,7 +152,7 @@ class _Ledger:
             case Scan():
                 self._scan(eqn, (*outer, (i, "body")), origins)
             case While(carry=carry, body_consts=consts, body=body):
-                results = self._into(body, (*outer, (i, "body")), (*consts, *carry), origins, everything_varies=True)
+                results = self._into(body, (*outer, (i, "body")), (*consts, *carry), origins)
                 self._out(eqn, results, origins)
             case Cond(args=args, branches=branches):
                 for k, branch in enumerate(branches):
@@ -155,20 +178,9 @@ class _Ledger:
                 origins[var.id] = msgspec.structs.replace(origin, loops=(eqn.length, *origin.loops))
 
     def _into(
-        self,
-        body: Block,
-        inside: Path,
-        args: tuple[Arg, ...],
-        origins: Mapping[int, _Origin],
-        *,
-        everything_varies: bool = False,
+        self, body: Block, inside: Path, args: tuple[Arg, ...], origins: Mapping[int, _Origin]
     ) -> list[_Origin | None]:
-        varying = frozenset(p.id for p in body.params) if everything_varies else frozenset()
-        found = self.visit(body, inside, _entering(body, args, origins), varying)
-        if everything_varies:
-            return found
-        # Only loops make a value invariant: `visit` marked what no loop around this block has looked at yet.
-        return [origin and msgspec.structs.replace(origin, invariant=False) for origin in found]
+        return self.visit(body, inside, _entering(body, args, origins))
 
     def _out(self, eqn: Equation, results: list[_Origin | None], origins: dict[int, _Origin]) -> None:
         for var, origin in zip(eqn.outs, results, strict=True):

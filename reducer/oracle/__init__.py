@@ -30,9 +30,11 @@ from reducer.oracle.pool import Pool, PoolStats
 from reducer.oracle.releases import cached_releases, fetch_release, list_releases
 from reducer.oracle.signature import Signature, is_finding, is_out_of_memory, is_user_error, signature
 from reducer.oracle.target import DEFAULT_TOPOLOGY, TOPOLOGIES, Target, parse_option, resolve_target
+from reducer.oracle.verdict import KINDS, Kind, Verdict, failure, verdict
 
 __all__ = [
     "DEFAULT_TOPOLOGY",
+    "KINDS",
     "TOPOLOGIES",
     "Answer",
     "Compiled",
@@ -42,6 +44,7 @@ __all__ = [
     "Incompatible",
     "Invalid",
     "Job",
+    "Kind",
     "Memory",
     "ModuleJob",
     "Oracle",
@@ -58,9 +61,11 @@ __all__ = [
     "Skipped",
     "Target",
     "TimedOut",
+    "Verdict",
     "cached_releases",
     "confirm",
     "diagnose",
+    "failure",
     "fetch_release",
     "has_host_placement",
     "is_finding",
@@ -72,5 +77,6 @@ __all__ = [
     "parse_option",
     "resolve_target",
     "signature",
+    "verdict",
     "word",
 ]

@@ -15,7 +15,10 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob
+from reducer.errors import ProgramError
+from reducer.ledger.buffers import buffers_of
+from reducer.ledger.owed import Owed, owed_stacks
+from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob, has_host_placement, module_partitions
 from reducer.oracle.outcome import Compiled, Memory
 from reducer.oracle.target import Options
 
@@ -48,8 +51,8 @@ class Backend:
         """Lower `job`. Whatever the program raises comes out as it is."""
         if isinstance(job, ModuleJob):
             return ModuleLowering(job, self.devices, self._options)
-        lowered = lower_script(job, self.devices) if isinstance(job, ScriptJob) else lower_program(job, self.devices)
-        return JaxLowering(lowered, self._options)
+        found = lower_script(job, self.devices) if isinstance(job, ScriptJob) else lower_program(job, self.devices)
+        return JaxLowering(*found, self._options)
 
 
 class Lowering:
@@ -62,23 +65,37 @@ class Lowering:
         """The sha256 of the text, in hex."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def compile(self) -> Compiled:
-        """Compile; raises what the compiler raises."""
+    def owed(self) -> Owed:
+        """What the program owes to host memory, or why that is not known."""
+        raise NotImplementedError
+
+    def compile(self, *, want_buffers: bool = False) -> Compiled:
+        """Compile; raises what the compiler raises. `want_buffers`: also say where the buffers lie."""
         raise NotImplementedError
 
 
 class JaxLowering(Lowering):
     """Lowered through ``jax.jit``, and compiled the way a user would."""
 
-    def __init__(self, lowered: Any, options: dict[str, Any]) -> None:
+    def __init__(self, lowered: Any, traced: Any, options: dict[str, Any]) -> None:
         self._lowered = lowered
+        self._traced = traced
         self._options = options
         self.text = lowered.as_text()
 
-    def compile(self) -> Compiled:
+    def owed(self) -> Owed:
+        """Read it from the trace, which is at the placement tier."""
+        partitions, _ = module_partitions(self.text)
+        if not has_host_placement(self.text):
+            return Owed(partitions=partitions)
+        if self._traced is None:
+            return Owed(partitions=partitions, reason="what was lowered has no trace")
+        return owed_of(self._traced.jaxpr, partitions)
+
+    def compile(self, *, want_buffers: bool = False) -> Compiled:
         """Run ``Lowered.compile``."""
         compiled = self._lowered.compile(compiler_options=self._options or None)
-        return Compiled(_memory(compiled.memory_analysis()))
+        return _compiled(compiled.memory_analysis(), compiled.as_text if want_buffers else None)
 
 
 class ModuleLowering(Lowering):
@@ -106,7 +123,11 @@ class ModuleLowering(Lowering):
                 self._module.operation.attributes["sym_name"] = ir.StringAttr.get("module")  # JAX logs it
             self.text = str(self._module)
 
-    def compile(self) -> Compiled:
+    def owed(self) -> Owed:
+        """A module does not say which of its values leave a loop as a stack."""
+        return Owed(partitions=self._counts[1], reason="only programs and scripts say what they offload, not a module")
+
+    def compile(self, *, want_buffers: bool = False) -> Compiled:
         """Hand the module to the topology's client with the options ``jax.jit`` would use."""
         import numpy as np
         from jax._src import compiler
@@ -126,7 +147,37 @@ class ModuleLowering(Lowering):
         build.use_shardy_partitioner = "sdy." in self.text
         devices = xla_client.DeviceList(tuple(self._devices))
         loaded = compiler.backend_compile_and_load(client, self._module, devices, options, [])
-        return Compiled(_memory(loaded.get_compiled_memory_stats()))
+
+        def text() -> str:
+            return str(loaded.hlo_modules()[0].to_string())
+
+        return _compiled(loaded.get_compiled_memory_stats(), text if want_buffers else None)
+
+
+def owed_of(jaxpr: Any, partitions: int) -> Owed:
+    """What a traced function owes to host memory. A trace that the IR cannot express is a reason, not an error."""
+    from reducer.lowering.capture.entry import from_jaxpr
+
+    try:
+        program = from_jaxpr(jaxpr, [None] * len(jaxpr.in_avals), rules="inline").program
+        return Owed(owed_stacks(program), partitions)
+    except ProgramError as error:
+        return Owed(partitions=partitions, reason=str(error))
+    except Exception as error:
+        # Derivative rules and expansions are the program's own code, which runs once more here.
+        return Owed(partitions=partitions, reason=f"its trace cannot be read: {type(error).__name__}: {error}")
+
+
+def _compiled(stats: Any, text: Callable[[], str | None] | None) -> Compiled:
+    """What is kept of a compiled program; where its buffers lie is read from `text`, if given."""
+    memory = _memory(stats)
+    if text is None:
+        return Compiled(memory)
+    try:
+        hlo = text()
+    except Exception as error:  # JAX raises several types where a libtpu lacks the function
+        return Compiled(memory, unread=f"no text of the compiled program: {type(error).__name__}: {error}")
+    return Compiled(memory, buffers_of(hlo)) if hlo else Compiled(memory, unread="no text of the compiled program")
 
 
 def _memory(stats: Any) -> Memory:
@@ -143,8 +194,12 @@ def _on_one_device(devices: Sequence[Any]) -> Any:
     return SingleDeviceSharding(devices[0])
 
 
-def lower_program(job: ProgramJob, devices: Sequence[Any]) -> Any:
-    """Execute the text in an empty namespace and call its ``lower(devices)``."""
+def lower_program(job: ProgramJob, devices: Sequence[Any]) -> tuple[Any, Any]:
+    """Execute the text in an empty namespace and call its ``lower(devices)``, remembering what its ``trace`` gives.
+
+    Returns:
+        The `jax.stages.Lowered`, and the `jax.stages.Traced` behind it or None.
+    """
     # JAX and tracebacks read source lines through linecache; without this they would find none.
     linecache.cache[PROGRAM_FILE] = (len(job.source), None, job.source.splitlines(True), PROGRAM_FILE)
     namespace: dict[str, Any] = {"__name__": "program", "__file__": PROGRAM_FILE}
@@ -152,7 +207,16 @@ def lower_program(job: ProgramJob, devices: Sequence[Any]) -> Any:
     lower = namespace.get("lower")
     if not callable(lower):
         raise JobError("the program's text defines no function lower(devices)")
-    return _checked_lowered(lower(devices), "lower(devices)")
+    traced: list[Any] = []
+    if callable(trace := namespace.get("trace")):
+
+        def remembered(given: Sequence[Any]) -> Any:
+            traced.append(trace(given))
+            return traced[-1]
+
+        namespace["trace"] = remembered
+    lowered = _checked_lowered(lower(devices), "lower(devices)")
+    return lowered, traced[-1] if traced else None
 
 
 def _checked_lowered(lowered: Any, what: str) -> Any:
@@ -165,8 +229,8 @@ def _type_name(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
 
-def lower_script(job: ScriptJob, devices: Sequence[Any]) -> Any:
-    """Import the script by its path, call its function, and lower what it returns."""
+def lower_script(job: ScriptJob, devices: Sequence[Any]) -> tuple[Any, Any]:
+    """Import the script by its path, call its function, and lower what it returns; as `lower_program`."""
     import jax
 
     make = _load_function(job)
@@ -178,7 +242,11 @@ def lower_script(job: ScriptJob, devices: Sequence[Any]) -> Any:
         raise JobError(f"{job.function}() returned {_type_name(arguments)} as abstract_args, not a tuple")
     if not hasattr(function, "lower"):
         function = jax.jit(function)
-    return _checked_lowered(function.lower(*_placed(arguments, devices)), "fn.lower(...)")
+    placed = _placed(arguments, devices)
+    if not hasattr(function, "trace"):
+        return _checked_lowered(function.lower(*placed), "fn.lower(...)"), None
+    traced = function.trace(*placed)
+    return _checked_lowered(traced.lower(), "fn.trace(...).lower()"), traced
 
 
 def _load_function(job: ScriptJob) -> Callable[..., Any]:

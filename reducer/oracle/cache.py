@@ -30,6 +30,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reducer.ledger.owed import Owed
 from reducer.oracle.cachedir import cache_root
 from reducer.oracle.environment import relevant_environment
 from reducer.oracle.outcome import Compiled, Crashed, Outcome, Rejected, TimedOut, word
@@ -38,12 +39,12 @@ from reducer.oracle.target import Target
 
 QUOTA = 2 << 30
 """Largest size of the cache's file, in bytes."""
-_SCHEMA = 1
+_SCHEMA = 2
 _CHECK_EVERY = 2000
 _DAY = 86400.0
 _TABLES = """
 CREATE TABLE programs(
-    key TEXT PRIMARY KEY, module TEXT NOT NULL, host INTEGER NOT NULL, invalid TEXT, used REAL NOT NULL
+    key TEXT PRIMARY KEY, module TEXT NOT NULL, host INTEGER NOT NULL, invalid TEXT, used REAL NOT NULL, owed BLOB
 ) WITHOUT ROWID;
 CREATE TABLE answers(
     key TEXT NOT NULL, identity TEXT NOT NULL, outcome BLOB NOT NULL, seconds REAL NOT NULL,
@@ -58,11 +59,12 @@ _decoder: msgspec.json.Decoder[Outcome] = msgspec.json.Decoder(Outcome)
 
 
 class KnownProgram(msgspec.Struct, frozen=True):
-    """What is known of a job before lowering it: its module, or why it has none."""
+    """What is known of a job before lowering it: its module, or why it has none; what it owes, if that was read."""
 
     module_key: str
     host_placement: bool
     invalid: str | None
+    owed: Owed | None = None
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -187,7 +189,7 @@ class OutcomeCache:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only an empty file can be given it
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
-            if version == 0:
+            if version < _SCHEMA:
                 self._create(connection)
             self._keep_quota(connection)
         except BaseException:
@@ -197,11 +199,15 @@ class OutcomeCache:
 
     @staticmethod
     def _create(connection: sqlite3.Connection) -> None:
-        """Create the tables. The first format that changes them migrates here, by `user_version`."""
+        """Create the tables, or bring those of an older format to this one."""
         connection.execute("BEGIN IMMEDIATE")  # another process may be creating them: ask again inside
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
+        elif version == 1:
+            connection.execute("ALTER TABLE programs ADD COLUMN owed BLOB")
+        if version < _SCHEMA:
             connection.execute(f"PRAGMA user_version={_SCHEMA}")
         connection.execute("COMMIT")
 
@@ -240,27 +246,42 @@ class CacheView:
         """Return what is known of a job by its key ("" is no key)."""
         if not job_key:
             return None
-        rows = self._cache.read("SELECT module, host, invalid FROM programs WHERE key=?", (self._program_key(job_key),))
-        return KnownProgram(rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
+        rows = self._cache.read(
+            "SELECT module, host, invalid, owed FROM programs WHERE key=?", (self._program_key(job_key),)
+        )
+        if not rows:
+            return None
+        module, host, invalid, owed = rows[0]
+        return KnownProgram(module, bool(host), invalid, _read_owed(owed) if owed else None)
 
-    def remember(self, job_key: str, module_key: str, *, host_placement: bool) -> None:
-        """Remember the module that a job lowers to."""
+    def remember(self, job_key: str, module_key: str, *, host_placement: bool, owed: Owed | None = None) -> None:
+        """Remember the module that a job lowers to; without `owed`, what is known of that stays."""
         if job_key:
             self._cache.write(
-                "INSERT OR REPLACE INTO programs VALUES(?,?,?,NULL,?)",
-                (self._program_key(job_key), module_key, int(host_placement), time.time()),
+                "INSERT INTO programs VALUES(?,?,?,NULL,?,?) ON CONFLICT(key) DO UPDATE SET module=excluded.module, "
+                "host=excluded.host, invalid=NULL, used=excluded.used, owed=coalesce(excluded.owed, owed)",
+                (
+                    self._program_key(job_key),
+                    module_key,
+                    int(host_placement),
+                    time.time(),
+                    None if owed is None else _write_owed(owed),
+                ),
             )
 
     def remember_invalid(self, job_key: str, message: str) -> None:
         """Remember that a job does not lower."""
         if job_key:
             self._cache.write(
-                "INSERT OR REPLACE INTO programs VALUES(?,'',0,?,?)",
+                "INSERT OR REPLACE INTO programs VALUES(?,'',0,?,?,NULL)",
                 (self._program_key(job_key), message, time.time()),
             )
 
-    def outcome(self, module_key: str, limit: float) -> Outcome | None:
-        """Return the outcome of a module if it may be believed for a time-out of `limit` seconds."""
+    def outcome(self, module_key: str, limit: float, *, want_buffers: bool = False) -> Outcome | None:
+        """Return the outcome of a module if it may be believed for a time-out of `limit` seconds.
+
+        `want_buffers`: a compiled one only if it was asked then where its buffers lie.
+        """
         key = self._module_key(module_key)
         rows = self._cache.read("SELECT outcome, seconds, fresh, used, identity FROM answers WHERE key=?", (key,))
         # A time-out does not contradict another outcome: that one took longer than the limit of then.
@@ -272,6 +293,8 @@ class CacheView:
         outcome = _unpack(blob)
         if outcome is None or (isinstance(outcome, Crashed | TimedOut) and not fresh):
             return None
+        if want_buffers and isinstance(outcome, Compiled) and not outcome.looked_at:
+            return None
         now = time.time()
         if now - used > _DAY:
             self._cache.write("UPDATE answers SET used=? WHERE key=? AND identity=?", (now, key, identity))
@@ -282,12 +305,14 @@ class CacheView:
         if not isinstance(outcome, Compiled | Rejected | Crashed | TimedOut):
             return
         limit = outcome.limit if isinstance(outcome, TimedOut) and fresh else 0.0
+        # One that was not asked where its buffers lie must not replace one that was.
+        keep = isinstance(outcome, Compiled) and not outcome.looked_at
         self._cache.write(
             "INSERT INTO answers VALUES(?,?,?,?,1,?,?) ON CONFLICT(key, identity) DO UPDATE SET "
             "count=count+1, fresh=fresh+excluded.fresh, used=excluded.used, "
-            "outcome=CASE WHEN excluded.seconds >= seconds THEN excluded.outcome ELSE outcome END, "
+            "outcome=CASE WHEN ? THEN outcome WHEN excluded.seconds >= seconds THEN excluded.outcome ELSE outcome END, "
             "seconds=max(seconds, excluded.seconds)",
-            (self._module_key(module_key), _identity(outcome), _pack(outcome), limit, int(fresh), time.time()),
+            (self._module_key(module_key), _identity(outcome), _pack(outcome), limit, int(fresh), time.time(), keep),
         )
 
     def seen(self, module_key: str) -> list[Seen]:
@@ -317,6 +342,17 @@ def _identity(outcome: Outcome) -> str:
 
 def _digest(*parts: Any) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _read_owed(data: bytes) -> Owed | None:
+    try:
+        return msgspec.json.decode(data, type=Owed)
+    except msgspec.MsgspecError:
+        return None  # written by another version
+
+
+def _write_owed(owed: Owed) -> bytes:
+    return msgspec.json.encode(owed)
 
 
 def _pack(outcome: Outcome) -> bytes:

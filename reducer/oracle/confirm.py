@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from reducer.oracle.outcome import Answer, Result, Skipped, word
-from reducer.oracle.signature import signature
+from reducer.oracle.outcome import Result, word
+from reducer.oracle.verdict import verdict
 
 if TYPE_CHECKING:
     from reducer.oracle.jobs import Job
     from reducer.oracle.pool import Pool
 
 
-def identity(answer: Answer) -> str:
-    """Return the text of the answer's signature, or its word when it has none: what repeats are compared by."""
-    found = None if isinstance(answer, Skipped) else signature(answer)
-    return found.text if found is not None else word(answer)
+def identity(result: Result) -> str:
+    """Return the text of the result's signature, or its word when it has none: what repeats are compared by."""
+    found = verdict(result).signature
+    return found.text if found is not None else word(result.answer)
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -30,16 +30,16 @@ class Confirmation(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, results: list[Result]) -> Confirmation:
         """Count `results`."""
-        return cls(tuple(results), dict(Counter(identity(result.answer) for result in results)))
+        return cls(tuple(results), dict(Counter(map(identity, results))))
 
     @property
     def stable(self) -> bool:
         """Whether all repeats agree."""
         return len(self.counts) == 1
 
-    def confirms(self, answer: Answer) -> bool:
-        """Whether every repeat ended like `answer`."""
-        return self.stable and identity(answer) in self.counts
+    def confirms(self, result: Result) -> bool:
+        """Whether every repeat ended like `result`."""
+        return self.stable and identity(result) in self.counts
 
 
 def confirm(pool: Pool, job: Job, times: int = 2, *, timeout: float | None = None) -> Confirmation:

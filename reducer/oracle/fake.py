@@ -14,7 +14,7 @@ C = TypeVar("C")
 
 
 class FakeOracle(Generic[C]):
-    """Answers each candidate by `answer(candidate)`; counts the calls and the unique candidates.
+    """Answers each candidate by `answer(candidate)`, an answer or a whole result; counts the calls and the candidates.
 
     With one worker it is synchronous: `submit` returns a finished future. With more, candidates are answered by
     that many threads, so that the order of answers is not the order of questions. `key` makes a candidate
@@ -25,7 +25,7 @@ class FakeOracle(Generic[C]):
 
     def __init__(
         self,
-        answer: Callable[[C], Answer],
+        answer: Callable[[C], Answer | Result],
         workers: int = 1,
         *,
         key: Callable[[C], Hashable] | None = None,
@@ -68,7 +68,8 @@ class FakeOracle(Generic[C]):
 
     def _result(self, candidate: C) -> Result:
         seconds = self._seconds(candidate) if self._seconds else 0.0
-        return Result(answer=self._answer(candidate), seconds_compile=seconds, worker_pid=1)
+        answer = self._answer(candidate)
+        return answer if isinstance(answer, Result) else Result(answer, seconds_compile=seconds, worker_pid=1)
 
     def close(self) -> None:
         """End the threads, if there are any."""

@@ -10,6 +10,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from reducer.ledger.buffers import Buffers
+from reducer.ledger.judge import Ledger
+
 Phase: TypeAlias = Literal["lower", "compile"]
 """Where a job was when its worker died or its time ran out: before or in the compiler."""
 
@@ -50,9 +53,19 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Compiled(msgspec.Struct, frozen=True, tag="compiled", tag_field="outcome"):
-    """The compiler produced an executable."""
+    """The compiler produced an executable.
+
+    `buffers` says where its buffers lie, if that was wanted, `unread` why it could not be told.
+    """
 
     memory: Memory
+    buffers: Buffers | None = None
+    unread: str = ""
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether it was asked where the buffers lie."""
+        return self.buffers is not None or self.unread != ""
 
 
 class Rejected(msgspec.Struct, frozen=True, tag="rejected", tag_field="outcome"):
@@ -130,6 +143,7 @@ class Result(msgspec.Struct, frozen=True):
 
     `module_key` is the sha256 (hex) of the lowered module's text, "" when the job did not get that far.
     `module` is that text where the job asked for it (and the cache did not answer), else "".
+    `ledger` is the memory ledger of a compiled program where it was wanted.
     `seconds_*` are seconds of a worker's time, 0 for a cached answer. `worker_pid` is 0 when no worker answered.
     """
 
@@ -140,6 +154,7 @@ class Result(msgspec.Struct, frozen=True):
     cached: bool = False
     worker_pid: int = 0
     module: str = ""
+    ledger: Ledger | None = None
 
     @property
     def outcome(self) -> Outcome:

@@ -30,7 +30,7 @@ from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
-from reducer.oracle.slot import Limits, Slot, known_answer
+from reducer.oracle.slot import Limits, Slot, Want, known_answer
 from reducer.oracle.startup import START_SECONDS
 from reducer.oracle.target import Target
 
@@ -69,7 +69,7 @@ class PoolStats(msgspec.Struct, frozen=True):
 class Task:
     """A job in the queue, with how to ask it and where the answer goes."""
 
-    __slots__ = ("finish", "fresh", "future", "job", "timeout", "times", "want_module")
+    __slots__ = ("finish", "fresh", "future", "job", "timeout", "times", "want")
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class Task:
         timeout: float,
         fresh: bool,
         times: int = 1,
-        want_module: bool = False,
+        want: Want = Want(),  # noqa: B008  (immutable)
     ) -> None:
         self.job = job
         self.finish = finish
         self.timeout = timeout
         self.fresh = fresh
         self.times = times
-        self.want_module = want_module
+        self.want = want
         self.future: Future[Any] = Future()
 
 
@@ -181,11 +181,13 @@ class Pool:
         priority: int = 0,
         fresh: bool = False,
         want_module: bool = False,
+        want_ledger: bool = False,
     ) -> Future[Result]:
         """Queue `job`; a job of higher `priority` goes first, equals in order of submission.
 
         `fresh`: alone in a new worker, whatever the cache says. `want_module`: have the module's text in the
-        result; the cache then answers only what comes after lowering. A queued future can be cancelled.
+        result; the cache then answers only what comes after lowering. `want_ledger`: have the memory ledger in the
+        result of a program that compiles. A queued future can be cancelled.
 
         What a program does is never an exception of the future, only `WorkerError` or `TargetError` are: no
         worker can be had, or the pool was closed.
@@ -195,10 +197,10 @@ class Pool:
             lambda results: results[0],
             timeout=self.timeout if timeout is None else timeout,
             fresh=fresh,
-            want_module=want_module,
+            want=Want(want_module, want_ledger),
         )
         if self._cache is not None and not fresh and not want_module:
-            known = known_answer(self._cache, job, task.timeout)
+            known = known_answer(self._cache, job, task.timeout, want_ledger=want_ledger)
             if known is not None:
                 task.future.set_running_or_notify_cancel()
                 self._finish(task, [known])
@@ -207,11 +209,17 @@ class Pool:
         return task.future
 
     def confirm(
-        self, job: Job, times: int = 2, *, timeout: float | None = None, priority: int = 0
+        self,
+        job: Job,
+        times: int = 2,
+        *,
+        timeout: float | None = None,
+        priority: int = 0,
+        want_ledger: bool = False,
     ) -> Future[Confirmation]:
         """Queue `times` repeats of `job`, alone in a new worker (in another new one after each death)."""
         limit = self.timeout if timeout is None else timeout
-        task = Task(job, Confirmation.of, timeout=limit, fresh=True, times=times)
+        task = Task(job, Confirmation.of, timeout=limit, fresh=True, times=times, want=Want(ledger=want_ledger))
         self._enqueue(task, priority)
         return task.future
 
@@ -289,7 +297,7 @@ class Pool:
     def _answer(self, slot: Slot, task: Task) -> None:
         try:
             results = [
-                slot.ask(task.job, task.timeout, fresh=task.fresh, first=index == 0, want_module=task.want_module)
+                slot.ask(task.job, task.timeout, fresh=task.fresh, first=index == 0, want=task.want)
                 for index in range(task.times)
             ]
         except ScanshrinkError as error:

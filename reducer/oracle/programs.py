@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import reducer.ir
+import reducer.ledger
 import reducer.lowering
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
@@ -19,10 +20,10 @@ from reducer.oracle.pool import Pool
 
 @functools.cache
 def lowering_version() -> str:
-    """A hash of the code that turns a program into text: what the cache knew of another version does not count."""
+    """A hash of the code that turns a program into text and reads what it owes: the cache forgets other versions."""
     digest = hashlib.sha256()
-    for package in (reducer.ir, reducer.lowering):
-        for path in sorted(Path(str(package.__path__[0])).glob("*.py")):
+    for package in (reducer.ir, reducer.lowering, reducer.ledger):
+        for path in sorted(Path(str(package.__path__[0])).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -41,7 +42,10 @@ def program_job(program: Program, *, require_host_placement: bool = False) -> Pr
 
 
 class ProgramOracle:
-    """`Oracle[Program]` over a pool. `priority` orders its jobs among others of the pool, higher first."""
+    """`Oracle[Program]` over a pool. `priority` orders its jobs among others of the pool, higher first.
+
+    `want_ledger`: results of compiled programs hold the memory ledger.
+    """
 
     def __init__(
         self,
@@ -50,8 +54,10 @@ class ProgramOracle:
         priority: int = 0,
         require_host_placement: bool = False,
         timeout: float | None = None,
+        want_ledger: bool = False,
     ) -> None:
         self._pool = pool
+        self._want_ledger = want_ledger
         self._priority = priority
         self._require_host_placement = require_host_placement
         self._timeout = timeout
@@ -64,4 +70,6 @@ class ProgramOracle:
     def submit(self, candidate: Program, *, fresh: bool = False) -> Future[Result]:
         """Queue a program; see `Oracle.submit`."""
         job = program_job(candidate, require_host_placement=self._require_host_placement)
-        return self._pool.submit(job, fresh=fresh, priority=self._priority, timeout=self._timeout)
+        return self._pool.submit(
+            job, fresh=fresh, priority=self._priority, timeout=self._timeout, want_ledger=self._want_ledger
+        )

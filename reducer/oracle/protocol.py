@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from reducer.ledger.owed import Owed
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Compiled, Invalid, Rejected
 from reducer.oracle.target import Options
@@ -30,11 +31,14 @@ without and with the options. The last one announced is where a worker that died
 
 
 class Lower(msgspec.Struct, frozen=True, tag="lower"):
-    """Lower this job. `want_module`: send the module's text back."""
+    """Lower this job. `want_module`: send the module's text back. `want_ledger`: say what the program owes to host
+    memory, and once it is compiled where its buffers lie.
+    """
 
     id: int
     job: Job
     want_module: bool = False
+    want_ledger: bool = False
 
 
 class Compile(msgspec.Struct, frozen=True, tag="compile"):
@@ -84,13 +88,17 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 
 
 class Lowered(msgspec.Struct, frozen=True, tag="lowered"):
-    """The job is a module now: sha256 of its text, whether it places anything on the host, seconds it took."""
+    """The job is a module now: sha256 of its text, whether it places anything on the host, seconds it took.
+
+    `owed` is what the program owes to host memory, where that was wanted.
+    """
 
     id: int
     module_key: str
     host_placement: bool
     seconds: float
     module: str = ""
+    owed: Owed | None = None
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):

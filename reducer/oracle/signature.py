@@ -21,6 +21,7 @@ from reducer.oracle.outcome import MESSAGE_CAP, Crashed, Outcome, Rejected, Time
 TEXT_LIMIT = 240
 SLUG_LIMIT = 48
 TIMED_OUT = "timed-out"
+LOST_OFFLOAD = "lost-offload"
 
 _CODES = (
     "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED "
@@ -41,8 +42,9 @@ _OUT_OF_MEMORY = re.compile(r"Ran out of memory|Exceeded \w+ capacity|CompileTim
 class Signature(msgspec.Struct, frozen=True):
     """A failure's identity; equal values are one bug as far as the compiler's words tell.
 
-    `code` is a status code, a signal or "timed-out"; `phase` where it happened ("" where the message does not say);
-    `where` is ``file.cc:line`` of a failed CHECK; `invariant` what was violated, program-specific parts removed.
+    `code` is a status code, a signal, "timed-out", or "lost-offload" of a program that compiles; `phase` where it
+    happened ("" where the message does not say); `where` is ``file.cc:line`` of a failed CHECK;
+    `invariant` what was violated, program-specific parts removed.
     """
 
     code: str
@@ -59,6 +61,8 @@ class Signature(msgspec.Struct, frozen=True):
     @property
     def family(self) -> str:
         """A coarser key that releases, rewording, do not change: a name of `families.FAMILIES`, or the first words."""
+        if self.code == LOST_OFFLOAD:
+            return self.code
         whole = f"{self.where} {self.invariant}"
         for name, pattern in FAMILIES:
             if pattern.search(whole):

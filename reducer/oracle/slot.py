@@ -13,12 +13,15 @@ from typing import TypeVar
 import msgspec
 
 from reducer.errors import ScanshrinkError, WorkerError
+from reducer.ledger.judge import Ledger, ledger_of
+from reducer.ledger.owed import Owed
 from reducer.oracle import protocol
 from reducer.oracle.cache import CacheView
 from reducer.oracle.jobs import Job, ScriptJob, compiled_as, job_key
 from reducer.oracle.outcome import (
     NO_HOST_PLACEMENT,
     Answer,
+    Compiled,
     Crashed,
     Incompatible,
     Invalid,
@@ -46,6 +49,13 @@ class Limits(msgspec.Struct, frozen=True):
     start_seconds: float
 
 
+class Want(msgspec.Struct, frozen=True):
+    """What is wanted beside the outcome: the module's text, the memory ledger."""
+
+    module: bool = False
+    ledger: bool = False
+
+
 class _Died(Exception):
     """The worker's end during a job, with how far the job had come."""
 
@@ -57,8 +67,8 @@ class _Died(Exception):
         self.module_key = module_key
 
 
-def known_answer(cache: CacheView, job: Job, timeout: float) -> Result | None:
-    """Return what the cache says of `job` before anything is lowered, or None."""
+def known_answer(cache: CacheView, job: Job, timeout: float, *, want_ledger: bool = False) -> Result | None:
+    """Return what the cache says of `job` before anything is lowered, or None if that is not all that is wanted."""
     program = cache.program(job_key(job))
     if program is None:
         return None
@@ -66,8 +76,17 @@ def known_answer(cache: CacheView, job: Job, timeout: float) -> Result | None:
         return Result(Invalid(program.invalid), cached=True)
     if job.require_host_placement and not program.host_placement:
         return Result(Skipped(NO_HOST_PLACEMENT), module_key=program.module_key, cached=True)
-    outcome = cache.outcome(compiled_as(job, program.module_key), timeout)
-    return None if outcome is None else Result(outcome, module_key=program.module_key, cached=True)
+    outcome = cache.outcome(compiled_as(job, program.module_key), timeout, want_buffers=want_ledger)
+    if outcome is None or (want_ledger and program.owed is None):
+        return None
+    ledger = _ledger(outcome, program.owed) if want_ledger else None
+    return Result(outcome, module_key=program.module_key, cached=True, ledger=ledger)
+
+
+def _ledger(answer: Answer, owed: Owed | None) -> Ledger | None:
+    if not isinstance(answer, Compiled) or owed is None:
+        return None
+    return ledger_of(owed, answer.buffers, answer.unread)
 
 
 class Slot:
@@ -121,7 +140,7 @@ class Slot:
         """End the worker and release its pipes."""
         self._retire()
 
-    def ask(self, job: Job, timeout: float, *, fresh: bool, first: bool, want_module: bool) -> Result:
+    def ask(self, job: Job, timeout: float, *, fresh: bool, first: bool, want: Want) -> Result:
         """Return the job's result, in a new worker if `fresh` (a repeat, not `first`, keeps the one it has).
 
         Raises `WorkerError` or `TargetError` when no worker can be had, or the slot was stopped.
@@ -133,7 +152,7 @@ class Slot:
                 return Result(process)
             started = time.perf_counter()
             try:
-                result = self._converse(process, job, timeout, fresh=fresh, want_module=want_module)
+                result = self._converse(process, job, timeout, fresh=fresh, want=want)
             except _Died as died:
                 self._note("death", 0.0)
                 self._retire()
@@ -212,7 +231,7 @@ class Slot:
         ):
             self._retire()
 
-    def _converse(self, process: WorkerProcess, job: Job, timeout: float, *, fresh: bool, want_module: bool) -> Result:
+    def _converse(self, process: WorkerProcess, job: Job, timeout: float, *, fresh: bool, want: Want) -> Result:
         """Have one job lowered and compiled. Raises `_Died`."""
         self._next_id += 1
         number = self._next_id
@@ -220,7 +239,7 @@ class Slot:
         lowered: protocol.Lowered | None = None
         try:
             process.forget_log()
-            process.send(protocol.Lower(number, job, want_module), time.monotonic() + _READ_SECONDS)
+            process.send(protocol.Lower(number, job, want.module, want.ledger), time.monotonic() + _READ_SECONDS)
             _expect(process, process.receive(time.monotonic() + _READ_SECONDS), number, protocol.Started)
             process.served += 1
             phase = "lower"
@@ -228,7 +247,7 @@ class Slot:
             if isinstance(message, protocol.Answered):
                 return self._invalid(_expect(process, message, number, protocol.Answered), job, process.pid)
             lowered = _expect(process, message, number, protocol.Lowered)
-            early = self._decided(lowered, job, timeout, fresh=fresh)
+            early = self._decided(lowered, job, timeout, fresh=fresh, want_ledger=want.ledger)
             if early is not None:
                 process.send(protocol.Drop(number), time.monotonic() + _READ_SECONDS)
                 return self._result(early, lowered, 0.0, process.pid, cached=not isinstance(early, Skipped))
@@ -242,15 +261,19 @@ class Slot:
             self._cache.store(compiled_as(job, lowered.module_key), answer.outcome, fresh=fresh)
         return self._result(answer.outcome, lowered, answer.seconds, process.pid)
 
-    def _decided(self, lowered: protocol.Lowered, job: Job, timeout: float, *, fresh: bool) -> Answer | None:
+    def _decided(
+        self, lowered: protocol.Lowered, job: Job, timeout: float, *, fresh: bool, want_ledger: bool
+    ) -> Answer | None:
         """Return the answer that makes compiling needless, if there is one; remember the module's key."""
         if self._cache is not None:
-            self._cache.remember(job_key(job), lowered.module_key, host_placement=lowered.host_placement)
+            self._cache.remember(
+                job_key(job), lowered.module_key, host_placement=lowered.host_placement, owed=lowered.owed
+            )
         if job.require_host_placement and not lowered.host_placement:
             return Skipped(NO_HOST_PLACEMENT)
         if self._cache is None or fresh:
             return None
-        return self._cache.outcome(compiled_as(job, lowered.module_key), timeout)
+        return self._cache.outcome(compiled_as(job, lowered.module_key), timeout, want_buffers=want_ledger)
 
     @staticmethod
     def _result(answer: Answer, lowered: protocol.Lowered, seconds: float, pid: int, *, cached: bool = False) -> Result:
@@ -262,6 +285,7 @@ class Slot:
             cached=cached,
             worker_pid=pid,
             module=lowered.module,
+            ledger=_ledger(answer, lowered.owed),
         )
 
     def _invalid(self, message: protocol.Answered, job: Job, pid: int) -> Result:

@@ -123,6 +123,7 @@ class Worker:
                 host_placement=_has_host_placement(lowering.text),
                 seconds=time.perf_counter() - started,
                 module=lowering.text if message.want_module else "",
+                owed=lowering.owed() if message.want_ledger else None,
             )
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             outcome = Invalid(clip(_described(error, message.job)))
@@ -132,15 +133,15 @@ class Worker:
         decision = protocol.decode_to_worker(self._input.readline())
         if isinstance(decision, protocol.Compile):
             started = time.perf_counter()
-            answer = _compile(lowering, message.job)
+            answer = _compile(lowering, message.job, want_buffers=message.want_ledger)
             self.say(protocol.Answered(message.id, answer, time.perf_counter() - started))
 
 
-def _compile(lowering: Lowering, job: Job) -> Compiled | Rejected | Invalid:
+def _compile(lowering: Lowering, job: Job, *, want_buffers: bool) -> Compiled | Rejected | Invalid:
     from jax.errors import JaxRuntimeError
 
     try:
-        return lowering.compile()
+        return lowering.compile(want_buffers=want_buffers)
     except JaxRuntimeError as error:
         # The plain text: its first line is what a signature is read from. It can be empty.
         return Rejected(clip(str(error)))

@@ -13,7 +13,7 @@ from reducer.errors import TargetError, WorkerError
 from reducer.oracle.confirm import confirm
 from reducer.oracle.environment import FIXED
 from reducer.oracle.jobs import ProgramJob
-from reducer.oracle.outcome import Compiled, Crashed, Invalid, TimedOut
+from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut
 from reducer.oracle.pool import Pool
 from reducer.oracle.target import resolve_target
 
@@ -195,7 +195,7 @@ def test_death_while_idle(one):
 def test_confirming_a_crash(one):
     confirmation = confirm(one, bad("os.abort()"), 2)
     assert confirmation.counts == {"SIGABRT": 2}
-    assert confirmation.confirms(Crashed("SIGABRT", ""))
+    assert confirmation.confirms(Result(Crashed("SIGABRT", "")))
 
 
 # --- death at start-up, for each reason

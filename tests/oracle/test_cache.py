@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from reducer.ledger import Owed, Stack
 from reducer.oracle.cache import KnownProgram, OutcomeCache, Seen
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Memory, Rejected, TimedOut
 from reducer.oracle.target import Target
@@ -287,3 +288,50 @@ def test_a_locked_file_costs_an_answer_not_the_run(path):
         view.store("m", COMPILED, fresh=False)
         assert view.outcome("m", 60) == COMPILED
     assert warned == []
+
+
+LOOKED_AT = Compiled(Memory(temp=3), {"f32[4,8,128]": (0, 5)})
+OWED = Owed((Stack("float32", (4, 8, 128), (4,), "h", "eqns[0].body"),))
+
+
+def test_what_a_program_owes_is_remembered_until_the_program_changes(view):
+    view.remember("p", "m", host_placement=True, owed=OWED)
+    view.remember("p", "m", host_placement=True)  # asked again by someone without interest in it
+    assert view.program("p") == KnownProgram("m", True, None, OWED)
+
+
+def test_an_outcome_without_buffers_does_not_answer_who_wants_them(view):
+    view.store("m", COMPILED, fresh=False)
+    assert view.outcome("m", 60, want_buffers=True) is None
+    view.store("m", LOOKED_AT, fresh=False)
+    assert view.outcome("m", 60, want_buffers=True) == LOOKED_AT
+    view.store("m", COMPILED, fresh=False)
+    assert view.outcome("m", 60, want_buffers=True) == LOOKED_AT
+    assert len(view.seen("m")) == 1  # with and without are one way to come out
+
+
+def test_buffers_that_could_not_be_read_are_not_asked_for_again(view):
+    unread = Compiled(Memory(), unread="no text of the compiled program")
+    view.store("m", unread, fresh=False)
+    assert view.outcome("m", 60, want_buffers=True) == unread
+
+
+def test_a_rejection_needs_no_buffers(view):
+    view.store("m", BITCAST, fresh=False)
+    assert view.outcome("m", 60, want_buffers=True) == BITCAST
+
+
+def test_a_file_of_the_first_format_keeps_its_answers(path):
+    with OutcomeCache(path) as cache:
+        cache.view(TARGET).store("m", BITCAST, fresh=False)
+        cache.view(TARGET).remember("p", "m", host_placement=True)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE programs DROP COLUMN owed")
+        connection.execute("PRAGMA user_version=1")
+    connection.close()
+    with OutcomeCache(path) as cache:
+        view = cache.view(TARGET)
+        assert view.outcome("m", 60) == BITCAST
+        assert view.program("p") == KnownProgram("m", True, None)
+        view.remember("p", "m", host_placement=True, owed=OWED)
+        assert view.program("p") == KnownProgram("m", True, None, OWED)

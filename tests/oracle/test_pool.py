@@ -17,7 +17,7 @@ from reducer.oracle import cache as cache_module
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import confirm
 from reducer.oracle.jobs import ProgramJob, ScriptJob
-from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Skipped, TimedOut
+from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Result, Skipped, TimedOut
 from reducer.oracle.pool import Pool, default_memory_limit
 from reducer.oracle.target import Target
 
@@ -462,8 +462,8 @@ def test_confirm(one):
     text = "SIGABRT some_file.cc:12 Check failed: a == b (# vs. #) Bad."
     assert confirmation.counts == {text: 2}
     assert confirmation.stable
-    assert confirmation.confirms(confirmation.results[0].answer)
-    assert not confirmation.confirms(Rejected("INTERNAL: other"))
+    assert confirmation.confirms(confirmation.results[0])
+    assert not confirmation.confirms(Result(Rejected("INTERNAL: other")))
 
 
 def test_confirm_repeats_in_one_new_worker(one):
@@ -481,4 +481,4 @@ def test_confirm_counts_a_flaky_job(one, tmp_path):
     assert sorted(confirmation.counts.values()) == [1, 2]
     assert confirmation.counts["compiled"] == 2
     assert not confirmation.stable
-    assert not confirmation.confirms(confirmation.results[-1].answer)
+    assert not confirmation.confirms(confirmation.results[-1])

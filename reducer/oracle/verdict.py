@@ -1,0 +1,79 @@
+"""Our word for a result: the compiler's outcome, judged together with what the program asked for.
+
+The one place that says what counts as a failure. Checks, hunts, reductions and the corpus all ask it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, Skipped
+from reducer.oracle.signature import (
+    LOST_OFFLOAD,
+    Signature,
+    is_out_of_memory,
+    is_user_error,
+    signature,
+)
+
+Word: TypeAlias = Literal["ok", "failed", "lost-offload", "user-error", "not-measurable"]
+Kind: TypeAlias = Literal["error", "lost-offload"]
+KINDS: tuple[Kind, ...] = ("error", "lost-offload")
+"""What a hunt looks for. "error": the compiler rejects the program, crashes or hangs."""
+
+_KIND_OF: dict[Word, Kind] = {"failed": "error", "lost-offload": "lost-offload"}
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """`signature` identifies the failure; a user's error has one too, and is none. `reason`: why nothing was judged."""
+
+    word: Word
+    signature: Signature | None = None
+    reason: str = ""
+
+    @property
+    def kind(self) -> Kind | None:
+        """What sort of failure this is; None if it is none."""
+        return _KIND_OF.get(self.word)
+
+    @property
+    def failure(self) -> Signature | None:
+        """The signature, if this is a failure of the compiler's."""
+        return self.signature if self.kind is not None else None
+
+
+def verdict(result: Result) -> Verdict:
+    """Judge a result. Whether an offload was lost is known only if the memory ledger was asked for."""
+    answer = result.answer
+    if isinstance(answer, Skipped):
+        return Verdict("not-measurable", reason=answer.reason)
+    if isinstance(answer, Compiled):
+        return _of_compiled(result)
+    found = signature(answer)
+    if isinstance(answer, Invalid) or is_user_error(answer):
+        return Verdict("user-error", found)
+    if isinstance(answer, Incompatible):
+        return Verdict("not-measurable", reason="this jaxlib and this libtpu cannot work together")
+    if is_out_of_memory(answer):
+        return Verdict("not-measurable", found, reason="out of memory")
+    return Verdict("failed", found)
+
+
+def _of_compiled(result: Result) -> Verdict:
+    ledger = result.ledger
+    if ledger is None:
+        return Verdict("ok")
+    if ledger.reason:
+        # It compiled, which is what a caller without interest in the ledger asks for.
+        return Verdict("ok", reason=f"memory ledger: {ledger.reason}")
+    if (loss := ledger.loss) is not None:
+        return Verdict("lost-offload", Signature(LOST_OFFLOAD, invariant=loss))
+    return Verdict("ok")
+
+
+def failure(result: Result) -> str | None:
+    """The text of the signature of what failed, or None: what reductions compare."""
+    found = verdict(result).failure
+    return found.text if found is not None else None

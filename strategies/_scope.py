@@ -54,10 +54,12 @@ class Scope:
         if stream != "weights":
             stored = stored.with_dtype("bfloat16" if type_.dtype == "float32" else "float32")
         value = self._take(stored)
-        if stream == "cast-before":
+        # A scalar is cast on the device: JAX's derivative of a cast forgets where a scalar lives.
+        early = stream == "cast-before" and type_.shape != ()
+        if early:
             value = self.b.convert(value, type_.dtype)
         value = self.b.transfer(value, "device")
-        return self.b.convert(value, type_.dtype) if stream == "cast-after" else value
+        return value if stream == "weights" or early else self.b.convert(value, type_.dtype)
 
     def _take(self, type_: Type) -> int:
         for value in self.offered:

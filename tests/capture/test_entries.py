@@ -159,3 +159,33 @@ def test_capturing_twice_gives_one_program() -> None:
         return jnp.tanh(x) @ x.T
 
     assert capture(fn, X) == capture(fn, X) == capture(jax.jit(fn), X)
+
+
+def test_what_jit_takes_from_the_host_and_puts_there() -> None:
+    """The state of an optimizer that lives on the host: only `jit`'s arguments say so, not the types."""
+    m = mesh(a=2)
+    host = NamedSharding(m, P("a"), memory_kind="pinned_host")
+
+    def step(moments: Any, g: Any) -> Any:
+        moments = jax.device_put(moments, NamedSharding(m, P("a"), memory_kind="device")) * 0.9 + g
+        return moments, g.sum()
+
+    fn = jax.jit(step, in_shardings=(host, None), out_shardings=(host, None), donate_argnums=0)
+    program = capture(fn, X, X)
+    assert [str(v.type) for v in program.block.params] == ["f32[8,4]<host>", "f32[8,4]"]
+    assert [e.memory for e in of(program, Transfer)] == ["device", "host"]
+    assert program.inputs[0] == Entry(spec=("a",), donated=True)
+    assert program.result_specs == (("a",), None)
+
+
+def test_an_array_on_the_host_of_one_device() -> None:
+    place = jax.sharding.SingleDeviceSharding(jax.devices()[0], memory_kind="pinned_host")
+    x = jax.device_put(jnp.ones((4,)), place)
+    program = capture(lambda x: jax.device_put(x, jax.memory.Space.Device) * 2, x)
+    assert [e.memory for e in of(program, Transfer)] == ["device"]
+
+
+def test_host_values_used_where_they_are_are_refused() -> None:
+    host = NamedSharding(mesh(a=2), P("a"), memory_kind="pinned_host")
+    with pytest.raises(ProgramError, match="not expressible: a value in host memory is used without moving it"):
+        capture(jax.jit(lambda x: x + jnp.ones((8, 4)), in_shardings=host), X)

@@ -18,7 +18,7 @@ from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Mesh, Metadata, Name, Op, Transfer, Var
 from reducer.ir.rules import RULES
 from reducer.ir.scalars import canonical_scalar, convert_scalar
-from reducer.ir.types import DTYPES, Type
+from reducer.ir.types import DTYPES, Memory, Type
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.attributes import attributes
 from reducer.lowering.capture.decisions import Decisions
@@ -426,6 +426,13 @@ def _name(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -
     return ids(outs)
 
 
+def transfer(frame: Frame, arg: Arg, type_: Type, memory: Memory, metadata: Metadata = ()) -> Arg:
+    """A value of a type, moved."""
+    out = frame.var(type_.in_memory(memory))
+    frame.add(Transfer(outs=(out,), arg=arg, memory=memory, metadata=metadata))
+    return out.id
+
+
 @handles("device_put")
 def _device_put(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     from reducer.lowering.capture.shardings import constrain, named_spec
@@ -439,9 +446,7 @@ def _device_put(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, .
         if kind is not None and "host" in str(kind) and not after.on_host:
             raise ProgramError(f"a move to {kind} that the types do not show")
         if before.memory != after.memory:
-            var = frame.var(after)
-            frame.add(Transfer(outs=(var,), arg=arg, memory=after.memory, metadata=metadata))
-            value = var.id
+            value = transfer(frame, arg, before, after.memory, metadata)
         spec = named_spec(converter, device)
         values.append(value if spec is None else constrain(frame, value, after, spec))
     return values

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from reducer.errors import ProgramError
 from reducer.ir.check import check
-from reducer.ir.equations import Block, Entry, Name, Program, Spec, Var
+from reducer.ir.equations import Block, Entry, Name, Program, Var
 from reducer.ir.normal import normalise
 from reducer.lowering.capture import custom, regions, versions  # noqa: F401  (they register handlers)
+from reducer.lowering.capture.boundary import boundary, inputs_on_host
 from reducer.lowering.capture.closures import in_order_of_use
-from reducer.lowering.capture.convert import Converter, Env, Frame, Rules, type_of
-from reducer.lowering.capture.shardings import entry_of, named_spec
+from reducer.lowering.capture.convert import Converter, Env, Frame, Rules, transfer, type_of
 
 #: Names with this prefix are never the user's.
 MARK = "scanshrink/"
@@ -86,8 +86,20 @@ def captured(
         )
         if value is not None and value != ()
     }
-    closed = jax.make_jaxpr(jax.jit(fn, **options) if options else fn)(*args)
-    return from_jaxpr(closed, jax.tree.leaves(args), rules=rules)
+    trace = jax.make_jaxpr(jax.jit(fn, **options) if options else fn)
+    leaves, tree = jax.tree.flatten(args)
+    closed = trace(*args)
+    placed = inputs_on_host(versions.open_jaxpr(closed)[0], leaves)
+    if placed is not None:
+        try:
+            closed = trace(*jax.tree.unflatten(tree, placed))
+        except (TypeError, ValueError) as error:
+            # JAX let it pass because it did not know; the compiler may or may not.
+            raise ProgramError(
+                f"not expressible: a value in host memory is used without moving it ({error!s:.200})",
+                hint="move it with jax.device_put, or reduce the lowered module instead: --tier stablehlo",
+            ) from error
+    return from_jaxpr(closed, leaves, rules=rules)
 
 
 def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep") -> Captured:
@@ -102,10 +114,13 @@ def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep") -> Captured:
     params = [frame.var(type_of(v.aval)) for v in jaxpr.invars]
     env: Env = {v: p.id for v, p in zip(jaxpr.invars, params, strict=True)}
     results = converter.inline(frame, jaxpr, consts, env)
+    outside = boundary(converter, jaxpr, values)
+    for i in outside.results_to_host:
+        results[i] = transfer(frame, results[i], type_of(jaxpr.outvars[i].aval), "host")
     hoisted = [var for _, _, var in frame.hoisted]
     block = Block((*params, *hoisted), tuple(frame.eqns), tuple(results))
-    entries, specs = _entries(converter, jaxpr, len(hoisted), values)
-    program = Program(block=block, mesh=converter.mesh, inputs=entries, result_specs=specs)
+    entries = (*outside.entries, *(Entry(),) * len(hoisted))
+    program = Program(block=block, mesh=converter.mesh, inputs=entries, result_specs=outside.specs)
     return Captured(checked(program), (*values, *(value for value, _, _ in frame.hoisted)), _marks(frame, params))
 
 
@@ -129,26 +144,3 @@ def _marks(frame: Frame, params: Sequence[Var]) -> dict[str, int]:
     position = {p.id: i for i, p in enumerate(params)}
     found = [e for e in frame.eqns if isinstance(e, Name) and e.name.startswith(MARK)]
     return {e.name: position[e.arg] for e in found if isinstance(e.arg, int) and e.arg in position}
-
-
-def _entries(
-    converter: Converter, jaxpr: Any, hoisted: int, values: Any
-) -> tuple[tuple[Entry, ...], tuple[Spec | None, ...]]:
-    """Shardings and donation of a function that is one jitted call, or else shardings of the arguments."""
-    found = {
-        v: entry_of(converter, getattr(value, "sharding", None), False)
-        for v, value in zip(jaxpr.invars, values, strict=True)
-    }
-    specs: tuple[Spec | None, ...] = ()
-    calls = [eqn for eqn in jaxpr.eqns if eqn.primitive.name in versions.CALLS]
-    if len(jaxpr.eqns) == 1 and calls:
-        params, (call,) = calls[0].params, calls
-        shardings = params.get("in_shardings") or (None,) * len(call.invars)
-        donated = params.get("donated_invars") or (False,) * len(call.invars)
-        for v, sharding, given in zip(call.invars, shardings, donated, strict=True):
-            if v in found and not versions.is_literal(v):
-                own = entry_of(converter, sharding, bool(given))
-                found[v] = own if own.spec is not None else Entry(spec=found[v].spec, donated=own.donated)
-        produced = dict(zip(call.outvars, params.get("out_shardings") or (None,) * len(call.outvars), strict=True))
-        specs = tuple(None if versions.is_literal(v) else named_spec(converter, produced.get(v)) for v in jaxpr.outvars)
-    return (*found.values(), *(Entry(),) * hoisted), specs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Entry, ShardingConstraint, Spec
+from reducer.ir.equations import Arg, ShardingConstraint, Spec
 from reducer.ir.types import Type
 
 if TYPE_CHECKING:
@@ -45,8 +45,3 @@ def constrain(frame: Frame, value: Arg, type_: Type, spec: Spec) -> Arg:
     out = frame.var(type_)
     frame.add(ShardingConstraint(outs=(out,), arg=value, spec=spec))
     return out.id
-
-
-def entry_of(converter: Converter, sharding: Any, donated: bool) -> Entry:
-    """How one input enters."""
-    return Entry(spec=named_spec(converter, sharding), donated=donated)

@@ -134,13 +134,15 @@ def struct_of(aval: Any) -> Any:
     return abstract(aval.shape, aval.dtype, host=on_host(aval))
 
 
-def abstract(shape: tuple[int, ...], dtype: Any, *, host: bool) -> Any:
-    """An abstract value, for which no device is needed."""
+def abstract(shape: tuple[int, ...], dtype: Any, *, host: bool, like: Any = None) -> Any:
+    """An abstract value, for which no device is needed; on the host with the sharding `like` if that has a mesh."""
     import jax
 
     if not host:
         return jax.ShapeDtypeStruct(shape, dtype)
     # Only a NamedSharding tells JAX, while tracing, that a value lies in host memory.
+    if isinstance(like, jax.sharding.NamedSharding):
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=like)
     place = jax.sharding.NamedSharding(abstract_mesh((("device", 1),)), jax.P(), memory_kind="pinned_host")
     return jax.ShapeDtypeStruct(shape, dtype, sharding=place)
 

@@ -20,13 +20,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FAST := -m "not slow" --ignore=tests/libtpu
 
-.PHONY: help venv hunt test test-fast lint types format wheel clean clean-venv
+.PHONY: help venv hunt test test-fast lint format wheel clean clean-venv
 
 help:
 	@echo "make hunt       hunt for failures of the newest libtpu for $(SECONDS_TO_HUNT) seconds (options: ARGS=...)"
 	@echo "make test       lint, types and every test, the real compiler's included"
 	@echo "make test-fast  the tests that need no compiler"
-	@echo "make lint       ruff;  make types: mypy --strict;  make format: ruff's formatter"
+	@echo "make lint       ruff and mypy --strict;  make format: ruff's formatter"
 	@echo "make wheel      dist/*.whl;  make venv: only install;  make clean, make clean-venv"
 
 venv: $(STAMP)
@@ -45,7 +45,7 @@ $(STAMP): pyproject.toml constraints.txt
 hunt: $(STAMP)
 	@"$(BIN)/scanshrink" hunt --seconds $(SECONDS_TO_HUNT) $(ARGS)
 
-test: lint types
+test: lint
 	"$(BIN)/python" -m pytest --hypothesis-profile=ci $(PYTEST_ARGS)
 
 test-fast: $(STAMP)
@@ -53,8 +53,6 @@ test-fast: $(STAMP)
 
 lint: $(STAMP)
 	"$(BIN)/ruff" check
-
-types: $(STAMP)
 	"$(BIN)/mypy"
 
 format: $(STAMP)

@@ -53,6 +53,7 @@ from reducer.passes.shapes import (
 from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
 from reducer.passes.structure import delete_equations, drop_branches, keep_one, unwrap_regions
 from reducer.passes.values import cut_values, fill_arguments, reuse_values
+from reducer.passes.windows import windows
 
 #: In the order they are tried: what can remove most for the fewest compiles comes first.
 PASSES: Final[tuple[Pass[Program], ...]] = (
@@ -88,6 +89,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
     Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
+    Pass("windows", "delete and unwrap several equations at once", windows, 2, "square"),
 )
 
 __all__ = ["PASSES", "Candidate", "Edits", "Level", "Numbers", "Pass", "Proposal"]

@@ -18,7 +18,10 @@ def dtypes_of(program: Program) -> tuple[str, ...]:
 
 
 def unify_dtypes(program: Program) -> Iterator[Candidate[Program]]:
-    """All floats made float32, then one dtype at a time; integers made int32."""
+    """All floats made float32, then one dtype at a time; integers made int32.
+
+    Or everything made one of the other dtypes, where that removes conversions.
+    """
     present = dtypes_of(program)
     for kind, plain in (("f", "float32"), ("i", "int32")):
         others = [d for d in present if DTYPES[d][2] == kind and d != plain]
@@ -26,3 +29,10 @@ def unify_dtypes(program: Program) -> Iterator[Candidate[Program]]:
             yield partial(with_dtype, program, frozenset(others), plain)
         for dtype in others:
             yield partial(with_dtype, program, frozenset({dtype}), plain)
+            if kind == "f" and dtype != "bfloat16":
+                yield partial(with_dtype, program, frozenset({dtype}), "bfloat16")
+    floats = [d for d in present if DTYPES[d][2] == "f"]
+    if len(floats) > 1:
+        for plain in dict.fromkeys((*floats, "bfloat16")):
+            if plain != "float32":
+                yield partial(with_dtype, program, frozenset(floats) - {plain}, plain)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+import msgspec
+
 from reducer.ir.edit import rewrite, zeros
 from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Name, Op, Program, Scan, Var
 from reducer.ir.nest import swap, value_to_input
@@ -63,10 +65,31 @@ def _other(type_: Type, params: tuple[Var, ...], ids: Iterator[int], eqns: list[
 
 
 def swap_regions(program: Program) -> Iterator[Candidate[Program]]:
-    """A scan around a checkpoint exchanged with it, or the other way round: whichever is smaller is kept."""
+    """A scan around a checkpoint exchanged with it, or the other way round: whichever is smaller is kept.
+
+    A checkpoint inside a scan often prevents CSE where the one outside did not, and the other way round, so the
+    exchange is tried with its flag at the default first.
+    """
     for path, i, eqn in equations(program):
-        if isinstance(eqn, Scan | Checkpoint) and len(eqn.body.eqns) == 1:
-            yield partial(rewrite, program, {path: partial(swap, i=i)})
+        if not isinstance(eqn, Scan | Checkpoint) or len(eqn.body.eqns) != 1:
+            continue
+        pair = (eqn, eqn.body.eqns[0])
+        if any(isinstance(one, Checkpoint) and not one.prevent_cse for one in pair):
+            yield partial(rewrite, program, {path: partial(_swap_and_reset, i=i)})
+        yield partial(rewrite, program, {path: partial(swap, i=i)})
+
+
+def _swap_and_reset(block: Block, i: int) -> Block:
+    block = swap(block, i)
+
+    def reset(eqn: Equation) -> Equation:
+        return msgspec.structs.replace(eqn, prevent_cse=True) if isinstance(eqn, Checkpoint) else eqn
+
+    outer = reset(block.eqns[i])
+    if isinstance(outer, Scan):
+        body = Block(outer.body.params, tuple(map(reset, outer.body.eqns)), outer.body.results)
+        outer = msgspec.structs.replace(outer, body=body)
+    return Block(block.params, (*block.eqns[:i], outer, *block.eqns[i + 1 :]), block.results)
 
 
 def inputs_for_values(program: Program) -> Iterator[Candidate[Program]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from reducer.ir.edit import with_equation, zero_text
-from reducer.ir.equations import Equation, Fill, Lit, Op, Program
+from reducer.ir.equations import Equation, Fill, Lit, Op, Program, Transfer
 from reducer.ir.types import DTYPES, Type
 from reducer.ir.walk import arg_type, args_of, blocks, types_of, with_args
 from reducer.passes.base import Candidate
@@ -28,12 +28,24 @@ def bypass_equations(program: Program) -> Iterator[Candidate[Program]]:
 
 
 def simplify_operations(program: Program) -> Iterator[Candidate[Program]]:
-    """One operation replaced by `sin` of one of its arguments, or by a sum of two of them."""
+    """One operation replaced by `sin` of one of its arguments, by a sum of two, or by a transfer of an earlier value.
+
+    A transfer makes a value out of one that differs in its memory space only, where nothing else of its type is at
+    hand that has not been computed.
+    """
     for place in blocks(program):
         types = types_of(place.block)
+        bound = [var.id for var in place.block.params]
         for i, eqn in enumerate(place.block.eqns):
             for new in simpler_operations(eqn, types):
                 yield partial(with_equation, program, place.path, i, new)
+            if isinstance(eqn, Op) and len(eqn.outs) == 1:
+                out = eqn.outs[0].type
+                for other in bound:
+                    if types[other] != out and types[other].in_memory(out.memory) == out:
+                        moved: Equation = Transfer(outs=eqn.outs, arg=other, memory=out.memory, metadata=eqn.metadata)
+                        yield partial(with_equation, program, place.path, i, moved)
+            bound += [var.id for var in eqn.outs]
 
 
 def simpler_operations(eqn: Equation, types: dict[int, Type]) -> Iterator[Equation]:

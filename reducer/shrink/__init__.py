@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reducer.shrink.certificate import Certificate, certify
 from reducer.shrink.driver import StartError, shrink
 from reducer.shrink.model import (
     Accepted,
@@ -21,6 +22,7 @@ from reducer.shrink.programs import program_tier, shrink_program
 
 __all__ = [
     "Accepted",
+    "Certificate",
     "Event",
     "Finished",
     "Found",
@@ -33,6 +35,7 @@ __all__ = [
     "Started",
     "Tier",
     "Tried",
+    "certify",
     "program_tier",
     "shrink",
     "shrink_program",

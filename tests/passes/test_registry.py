@@ -57,4 +57,5 @@ def test_listing() -> None:
         "simplify-scalars",
         "reuse-values",
         "fill-arguments",
+        "windows",
     ]

@@ -22,3 +22,22 @@ def test_functions_become_sin(run: Callable[..., str]) -> None:
   in (d,) }
 """
     )
+
+
+def test_or_a_transfer_of_an_earlier_value(run: Callable[..., str]) -> None:
+    b = Builder()
+    _, y = b.param(parse_type("f32[4]<host>")), b.param(parse_type("f32[2,4]"))
+    program = Program(b.block(b.op("exp", b.op("reduce_sum", y, axes=(0,)))))
+
+    def holds(p: Program) -> bool:
+        return any(getattr(eqn, "primitive", "") == "exp" for eqn in p.block.eqns)
+
+    assert (
+        run("simplify-operations", program, holds)
+        == """\
+{ lambda ; a:f32[4]<host> b:f32[2,4]. let
+    c:f32[4] = device_put[memory=device] a
+    d:f32[4] = exp c
+  in (d,) }
+"""
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reducer.ir.build import Builder
-from reducer.ir.equations import Program
+from reducer.ir.equations import Program, Scan
 from reducer.ir.policies import OffloadNames
 from reducer.ir.types import parse_type
 
@@ -65,5 +65,38 @@ def test_or_inside_where_slices_are_smaller_than_stacks(run: Callable[..., str])
         in (g, h) }
     ] a b
   in (d, c) }
+"""
+    )
+
+
+def test_the_flag_goes_back_to_its_default_on_the_way(run: Callable[..., str]) -> None:
+    layer = Builder()
+    y = layer.op("sin", layer.name(layer.param(parse_type("f32[]")), "h"))
+    body = Builder()
+    outs = body.scan(layer.block(y), length=1, carry=[body.param(parse_type("f32[]"))])
+    b = Builder()
+    x = b.param(parse_type("f32[]"))
+    policy = OffloadNames(("h",))
+    program = Program(b.block(*b.checkpoint(body.block(*outs), x, policy=policy, prevent_cse=False)))
+
+    def holds(p: Program) -> bool:
+        return isinstance(p.block.eqns[0], Scan) or not p.block.eqns[0].prevent_cse
+
+    assert (
+        run("swap-regions", program, holds)
+        == """\
+{ lambda ; a:f32[]. let
+    b:f32[] = scan[length=1 num_carry=1
+      body={ lambda ; c:f32[]. let
+          d:f32[] = checkpoint[
+            policy=save_and_offload_only_these_names(offloaded=(h) device->pinned_host)
+            body={ lambda ; e:f32[]. let
+                f:f32[] = name[name=h] e
+                g:f32[] = sin f
+              in (g,) }
+          ] c
+        in (d,) }
+    ] a
+  in (b,) }
 """
     )

@@ -22,3 +22,23 @@ def test_everything_becomes_float32(run: Callable[..., str]) -> None:
   in (c, d) }
 """
     )
+
+
+def test_or_one_that_needs_no_conversions(run: Callable[..., str]) -> None:
+    b = Builder()
+    x = b.param(parse_type("f32[4]"))
+    y = b.convert(b.op("neg", b.convert(x, "float8_e4m3fn")), "float32")
+    program = Program(b.block(b.op("sin", y)))
+
+    def holds(p: Program) -> bool:
+        return any(v.type.dtype != "float32" for e in p.block.eqns for v in e.outs)
+
+    assert (
+        run("unify-dtypes", program, holds)
+        == """\
+{ lambda ; a:bf16[4]. let
+    b:bf16[4] = neg a
+    c:bf16[4] = sin b
+  in (c,) }
+"""
+    )

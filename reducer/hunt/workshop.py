@@ -94,6 +94,7 @@ class RealWorkshop:
         found = None if isinstance(result.answer, Skipped) else signature(result.outcome)
         if found is None or found.text != find.signature:
             raise Unstable(f"{word(result.answer)} {message_of(result.answer)}".rstrip())
+        finds = find.finds  # the hunt goes on counting meanwhile
         how = Found(
             strategy=find.strategy,
             seed=self._seed,
@@ -110,10 +111,10 @@ class RealWorkshop:
             self._pool.target,
             how=how,
             start=find.start,
-            finds=max(find.finds - find.counted, 1),
+            finds=max(finds - find.counted, 1),
         )
-        stored = self._corpus.add(case, files, count=find.counted < find.finds)
-        find.counted = find.finds
+        stored = self._corpus.add(case, files, count=find.counted < finds)
+        find.counted = finds
         find.case = str(stored.path)
         self._note(stored.case, find)
 
@@ -150,7 +151,7 @@ class RealWorkshop:
         more = find.finds - find.counted
         slug = find.case.rpartition("/")[2]
         self._corpus.update(slug, lambda case: msgspec.structs.replace(case, finds=case.finds + more))
-        find.counted = find.finds
+        find.counted += more
 
     def reduce(self, find: Find, step: Callable[[Find], None]) -> list[tuple[Program, Result]]:
         """Shrink the find in place; returns the other failures met on the way.

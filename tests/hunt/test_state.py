@@ -104,7 +104,7 @@ def test_a_damaged_state_is_an_input_error(tmp_path: Path, content: bytes) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "written by a newer scanshrink"),
+        ({"format": 3}, "written by a newer scanshrink"),
         ({"seed": 8}, "not the state its name says"),
         ({"target": "libtpu 0.0.1"}, "not the state its name says"),
         ({"batch": -1}, "not the state its name says"),

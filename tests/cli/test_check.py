@@ -1,0 +1,324 @@
+"""`scanshrink check`: outcomes, verdicts, expectations, several programs and targets."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum, slug_for
+from reducer.errors import WorkerError
+from reducer.ir.order import size
+from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob
+from reducer.oracle.outcome import Answer, Crashed, Incompatible, Invalid, Rejected, TimedOut
+from reducer.oracle.signature import signature
+
+from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
+
+RESULT = {
+    "program",
+    "target",
+    "outcome",
+    "verdict",
+    "signature",
+    "family",
+    "message",
+    "memory",
+    "ledger",
+    "rate",
+    "seconds",
+}
+FOUND = signature(BITCAST)
+assert FOUND is not None
+
+
+@pytest.fixture
+def a_program(tmp_path: Path) -> str:
+    return write(tmp_path / "p.json", chain(2))
+
+
+def case(folder: Path, *, tier: str = "program", options: dict[str, bool] | None = None) -> str:
+    program = chain(2, gradient=True)
+    minimum = TierMinimum(size=size(program), program=program)
+    if tier == "stablehlo":
+        minimum = TierMinimum(size=3, module="stablehlo.mlir")
+    made = Case(
+        slug=slug_for("x", kind="error", signature="s", tier=tier),
+        kind="error",
+        signature="s",
+        family="f",
+        target=CaseTarget(libtpu="0.0.50.1", sha256="c" * 64, topology="v6e:2x2", options=options or {}),
+        tiers={tier: minimum},  # type: ignore[dict-item]
+    )
+    text = "module attributes {mhlo.num_partitions = 4 : i32} {\n func.func @main() { return }\n}"
+    return str(Corpus(folder).add(made, {"stablehlo.mlir": text} if tier == "stablehlo" else {}).path)
+
+
+def test_a_program_that_compiles(a_program: str, pools: Opened) -> None:
+    ran = invoke("check", a_program)
+    assert ran.exit_code == 0
+    assert ran.stdout == f"{a_program}  libtpu 0.0.52  compiled  0.75 s  host temp 12288 B, device temp 0 B\n"
+    assert ran.stderr == ""
+    ((target, _, _),) = pools.calls
+    assert target == TARGET
+
+
+def test_a_failure(a_program: str, pools: Opened) -> None:
+    pools.answer = lambda _: BITCAST
+    ran = invoke("check", a_program)
+    assert ran.exit_code == 0
+    assert ran.stdout == f"{a_program}  libtpu 0.0.52  rejected  0.75 s  {FOUND.text}\n"
+
+
+def test_json_of_a_compiled_program(a_program: str, pools: Opened) -> None:
+    del pools
+    data, code = machine("check", a_program)
+    assert code == 0
+    assert set(data) == {"schema", "command", "results"}
+    (result,) = data["results"]
+    assert set(result) == RESULT
+    assert result["target"] == {"libtpu": "0.0.52", "sha256": "a" * 64, "topology": "v5e:2x2", "options": {}}
+    assert (result["outcome"], result["verdict"], result["signature"], result["family"]) == (
+        "compiled",
+        "ok",
+        None,
+        None,
+    )
+    assert result["memory"]["host_temp"] == 12288
+    assert (result["program"], result["message"], result["seconds"]) == (a_program, "", 0.75)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "verdict"),
+    [
+        (BITCAST, "rejected", "failed"),
+        (Crashed("SIGABRT", "a.cc:5] Check failed: x"), "crashed", "failed"),
+        (TimedOut(60.0), "timed-out", "failed"),
+        (Rejected("INVALID_ARGUMENT: E1200: layout"), "rejected", "user-error"),
+        (Rejected("RESOURCE_EXHAUSTED: Ran out of memory"), "rejected", "not-measurable"),
+    ],
+)
+def test_json_of_failures(a_program: str, pools: Opened, answer: Answer, outcome: str, verdict: str) -> None:
+    pools.answer = lambda _: answer
+    data, code = machine("check", a_program)
+    (result,) = data["results"]
+    assert (code, result["outcome"], result["verdict"]) == (0, outcome, verdict)
+    found = signature(answer)  # type: ignore[arg-type]
+    assert found is not None
+    assert (result["signature"], result["family"], result["memory"]) == (found.text, found.family, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Invalid("ValueError: boom\n  at x.py:3"), Crashed("exit 4", "bye", "lower"), TimedOut(60.0, "lower")],
+)
+def test_what_never_reaches_the_compiler_is_bad_input(a_program: str, pools: Opened, answer: Answer) -> None:
+    pools.answer = lambda _: answer
+    one_error(invoke("check", a_program), f"scanshrink check: {a_program}: ", "never reached the compiler")
+    data, code = machine("check", a_program)
+    assert code == 2
+    assert data["error"]["kind"] == "input"
+    assert data["results"][0]["verdict"] == "user-error"
+
+
+def test_one_bad_program_does_not_hide_the_others(a_program: str, tmp_path: Path, pools: Opened) -> None:
+    bad = write(tmp_path / "bad.json", chain(5))
+    pools.answer = lambda job: Invalid("no") if job.source.count("tanh") == 5 else COMPILED  # type: ignore[union-attr]
+    ran = invoke("check", bad, a_program)
+    assert ran.exit_code == 2
+    assert ran.stdout.startswith(f"{a_program}  libtpu 0.0.52  compiled")
+    assert ran.stderr.startswith(f"scanshrink check: {bad}: no")
+    data, code = machine("check", bad, a_program)
+    assert (code, [row["outcome"] for row in data["results"]]) == (2, ["invalid", "compiled"])
+
+
+def test_a_libtpu_that_does_not_fit(a_program: str, pools: Opened) -> None:
+    pools.answer = lambda _: Incompatible("libtpu 0.0.20 does not work with this jaxlib: x + 1 does not compile")
+    ran = invoke("check", a_program, "--libtpu", "0.0.20")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("scanshrink check: libtpu 0.0.20 does not work with this jaxlib")
+    assert ran.stderr.count("\n") == 1
+    data, code = machine("check", a_program, "--libtpu", "0.0.20")
+    assert (code, data["error"]["kind"], data["results"][0]["verdict"]) == (2, "target", "not-measurable")
+
+
+@pytest.mark.parametrize(
+    ("expect", "code"),
+    [
+        ("rejected", 0),
+        ("failed", 0),
+        (FOUND.text, 0),
+        (FOUND.family, 0),
+        ("compiled", 1),
+        ("ok", 1),
+        ("bitcast", 1),
+    ],
+)
+def test_expectations(a_program: str, pools: Opened, expect: str, code: int) -> None:
+    pools.answer = lambda _: BITCAST
+    ran = invoke("check", a_program, "--expect", expect)
+    assert ran.exit_code == code
+    assert (ran.stderr != "") == (code == 1)
+    data, also = machine("check", a_program, "--expect", expect)
+    assert (also, len(data["results"])) == (code, 1)
+
+
+def test_invalid_can_be_expected(a_program: str, pools: Opened) -> None:
+    pools.answer = lambda _: Invalid("no")
+    assert invoke("check", a_program, "--expect", "invalid").exit_code == 0
+    assert invoke("check", a_program, "--expect", "compiled").exit_code == 1
+
+
+def test_every_program_must_be_as_expected(a_program: str, tmp_path: Path, pools: Opened) -> None:
+    other = write(tmp_path / "q.json", chain(5))
+    pools.answer = lambda job: BITCAST if job.source.count("tanh") == 5 else COMPILED  # type: ignore[union-attr]
+    assert invoke("check", a_program, other, "--expect", "compiled").exit_code == 1
+    assert invoke("check", a_program, a_program, "--expect", "compiled").exit_code == 0
+
+
+def test_several_releases(a_program: str, pools: Opened) -> None:
+    data, _ = machine("check", a_program, "--libtpu", "0.0.50.1", "--libtpu", "0.0.52", "--topology", "v6e:2x2")
+    assert [row["target"]["libtpu"] for row in data["results"]] == ["0.0.50.1", "0.0.52"]
+    assert {target.topology for target, _, _ in pools.calls} == {"v6e:2x2"}
+
+
+def test_options_reach_target_and_pool(a_program: str, pools: Opened) -> None:
+    words = ("--option", "xla_b=true", "--option", "xla_a=3", "--timeout", "5", "--jobs", "7")
+    assert invoke("check", a_program, a_program, *words).exit_code == 0
+    ((target, jobs, options),) = pools.calls
+    assert target.options == (("xla_a", 3), ("xla_b", True))
+    assert (jobs, options["timeout"]) == (2, 5.0)
+
+
+def test_a_case_is_checked_where_it_was_found(tmp_path: Path, pools: Opened) -> None:
+    folder = case(tmp_path, options={"xla_a": True})
+    for name in (folder, f"{folder}/case.json"):
+        assert machine("check", name)[1] == 0
+    assert {(t.topology, t.options) for t, _, _ in pools.calls} == {("v6e:2x2", (("xla_a", True),))}
+    pools.calls.clear()
+    invoke("check", folder, "--topology", "v5p:2x2x1", "--option", "xla_b=1")
+    assert [(t.topology, t.options) for t, _, _ in pools.calls] == [("v5p:2x2x1", (("xla_b", 1),))]
+
+
+def test_what_each_kind_of_input_becomes(tmp_path: Path, a_program: str, pools: Opened) -> None:
+    text = b"module attributes {mhlo.num_partitions = 4 : i32} {\n func.func @main() { return }\n}"
+    (tmp_path / "m.mlir").write_bytes(text)
+    (tmp_path / "m.mlir.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "s.py").write_text("raise SystemExit('never executed here')\n")
+    jobs: list[Job] = []
+
+    def answer(job: Job) -> Answer:
+        jobs.append(job)
+        return COMPILED
+
+    pools.answer = answer
+    names = [a_program, str(tmp_path / "m.mlir"), str(tmp_path / "m.mlir.gz"), f"{tmp_path}/s.py:step"]
+    names.append(case(tmp_path / "corpus", tier="stablehlo"))
+    assert invoke("check", *names).exit_code == 0
+    assert [type(job) for job in jobs] == [ProgramJob, ModuleJob, ModuleJob, ScriptJob, ModuleJob]
+    assert {job.partitions for job in jobs if isinstance(job, ModuleJob)} == {4}
+    assert jobs[3] == ScriptJob(path=str(tmp_path / "s.py"), function="step")
+
+
+def test_a_worker_that_cannot_be_had(a_program: str, pools: Opened) -> None:
+    def answer(_: Job) -> Answer:
+        raise WorkerError("workers keep dying", hint="fewer --jobs?")
+
+    pools.answer = answer
+    one_error(invoke("check", a_program), "workers keep dying (fewer --jobs?)")
+
+
+def test_hostile_text_does_not_reach_the_terminal(a_program: str, pools: Opened) -> None:
+    pools.answer = lambda _: Rejected("INTERNAL: \x1b[2J\x07 gone\r\nboo")
+    assert "\x1b" not in invoke("check", a_program).stdout
+
+
+Bad = Callable[[Path], str]
+
+
+def _file(name: str, content: bytes) -> Bad:
+    def make(folder: Path) -> str:
+        (folder / name).write_bytes(content)
+        return str(folder / name)
+
+    return make
+
+
+def _folder(folder: Path) -> str:
+    (folder / "empty").mkdir()
+    return str(folder / "empty")
+
+
+def _newer_case(folder: Path) -> str:
+    (folder / "c").mkdir()
+    (folder / "c" / "case.json").write_text('{"format": 99, "ir_format": 1}')
+    return str(folder / "c")
+
+
+_GZ = bytearray(gzip.compress(b"module {}\n" * 1000))
+_GZ[30] ^= 255
+_GZ[31] ^= 255
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda folder: str(folder / "nothing"), "no such file"),
+        (lambda folder: f"{folder / 'nothing'}.py:f", "no such file"),
+        (_folder, "a case is a folder with a case.json in it"),
+        (_newer_case, "upgrade scanshrink"),
+        (_file("newer.json", b'{"format": 99, "program": {}}'), "upgrade scanshrink"),
+        (_file("a.json", b"\x00\xff\xfe"), "not a program file"),
+        (_file("a.json", b""), "not a program file"),
+        (_file("a.json", b"[1, 2"), "not a program file"),
+        (_file("a.json", b'{"format": 1, "program": {"block": 3}}'), "not a program"),
+        (_file("a.json", b'{"format": 1, "program": {"block": {"params": [], "eqns": [], "results": [7]}}}'), "7"),
+        (_file("a.mlir", b""), "is empty"),
+        (_file("a.mlir", b" \n"), "is empty"),
+        (_file("a.mlir.gz", b"garbage"), "not a gzip file"),
+        (_file("a.mlir.gz", gzip.compress(b"module {}" * 99)[:30]), "not a gzip file"),
+        (_file("a.mlir.gz", bytes(_GZ)), "not a gzip file"),
+        (_file("a.py", b""), "which function?"),
+        (_file("a.txt", b"x"), "not a kind of input"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, pools: Opened, make: Bad, says: str) -> None:
+    name = make(tmp_path)
+    one_error(invoke("check", name), says, name.partition(".py:")[0])
+    assert pools.calls == []
+    data, code = machine("check", name)
+    assert (code, data["error"]["kind"]) == (2, "input")
+
+
+def test_a_file_that_unpacks_without_end(tmp_path: Path, pools: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reducer.cli import inputs
+
+    monkeypatch.setattr(inputs, "MODULE_LIMIT", 1 << 20)
+    bomb = tmp_path / "bomb.mlir.gz"
+    bomb.write_bytes(gzip.compress(b"\n" * (2 << 20)))
+    one_error(invoke("check", str(bomb)), "unpacks to more than 1 MiB")
+    big = tmp_path / "big.mlir"
+    big.write_bytes(b"x" * (2 << 20))
+    one_error(invoke("check", str(big)), "beyond the limit of 1 MiB")
+    del pools
+
+
+@pytest.mark.parametrize("option", ["novalue", "1bad=2", "=3", "a=1 --option a=2"])
+def test_bad_options(a_program: str, pools: Opened, option: str) -> None:
+    del pools
+    one_error(invoke("check", a_program, "--option", *option.split()), "compiler option")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--topology", "v5e:3x3"), "did you mean"),
+        (("--topology", "moon"), "known: v2:2x2"),
+        (("--libtpu", "/nowhere/libtpu.so"), "no libtpu at /nowhere/libtpu.so"),
+        (("--libtpu", "nightly"), "neither a libtpu release nor a file"),
+    ],
+)
+def test_unknown_targets(a_program: str, words: tuple[str, ...], says: str) -> None:
+    one_error(invoke("check", a_program, *words), says)

@@ -57,9 +57,9 @@ from reducer.passes.windows import windows
 
 #: In the order they are tried: what can remove most for the fewest compiles comes first.
 PASSES: Final[tuple[Pass[Program], ...]] = (
+    Pass("keep-one", "keep one region of a large program and nothing around it", keep_one, 5, "log", one_shot=True),
     Pass("plain-layers", "replace what a block computes by sin(name(x))", plain_layers, 5, "log"),
     Pass("delete-equations", "delete equations, repairing what used them", delete_equations, 5, "log"),
-    Pass("keep-one", "keep one region and nothing around it", keep_one, 5, "log", one_shot=True),
     Pass("drop-results", "drop results with what only they need", drop_results, 5, "log"),
     Pass("shrink-all-dimensions", "make many dimensions 1 at once", shrink_all_dimensions, 3, "log"),
     Pass("drop-all-axes", "drop all axes of size 1", drop_all_axes, 3, "1"),

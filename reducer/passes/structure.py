@@ -7,28 +7,43 @@ from functools import partial
 
 from reducer.ir.edit import BlockEdit, delete_all, main_fields, rewrite, unwrap
 from reducer.ir.equations import Cond, Equation, Fill, Program
+from reducer.ir.normal import normalise
+from reducer.ir.order import size
+from reducer.ir.skeleton import skeleton
 from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, args_of, blocks, children, equations, types_of
-from reducer.ir.whole import isolate, isolate_block
+from reducer.ir.whole import isolate
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.relevance import Relevance
 from reducer.passes.tools import changed
 
+#: `keep_one` is for programs of at least so many equations; in smaller ones deleting gets there as fast.
+LARGE = 48
+#: Most candidates of `keep_one`: what a guess may cost, however large the program.
+GUESSES = 24
+
 
 def keep_one(program: Program) -> Iterator[Candidate[Program]]:
-    """The program that is one region alone, or one region's body alone: relevant ones, the smallest first."""
+    """The program that is one region alone, the smallest first; for large programs only.
+
+    Regions that place something in host memory, at most half as large as the program; of those with the same skeleton
+    (the layers of a model are alike) one, since they would end alike.
+    """
+    total = size(program)
+    if total < LARGE:
+        return
     relevance = Relevance(program)
-    regions = [(path, i, eqn) for path, i, eqn in equations(program) if children(eqn)]
-    if any(relevance.of(eqn) for _, _, eqn in regions):
-        regions = [region for region in regions if relevance.of(region[2])]
-    # Walking gives outer ones first, so the reverse is innermost first: a chain is cut where it is shortest.
-    for path, i, _ in reversed(regions):
-        alone = not path and len(program.block.eqns) == 1
-        if not alone:
+    regions = [(path, i) for path, i, eqn in equations(program) if children(eqn) and relevance.of(eqn)]
+    alone = [(isolate(program, path, i), path, i) for path, i in regions]
+    alone = [one for one in alone if 2 * size(one[0]) <= total]
+    seen: set[str] = set()
+    for small, path, i in sorted(alone, key=lambda one: size(one[0])):
+        kind = skeleton(normalise(small))
+        if kind not in seen:
+            seen.add(kind)
             yield partial(isolate, program, path, i)
-    for path, i, eqn in regions:
-        for field in main_fields(eqn):
-            yield partial(isolate_block, program, (*path, (i, field)))
+            if len(seen) == GUESSES:
+                return
 
 
 def delete_equations(program: Program) -> Edits[Program]:

@@ -25,9 +25,9 @@ def test_every_pass_says_what_it_does_and_has_a_test_file() -> None:
 
 def test_listing() -> None:
     assert [one.name for one in PASSES] == [
+        "keep-one",
         "plain-layers",
         "delete-equations",
-        "keep-one",
         "drop-results",
         "shrink-all-dimensions",
         "drop-all-axes",

@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Final, Literal
 
-import numpy as np
-
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Block, Equation, Fill, Lit, Mesh, Metadata, Name, Op, Transfer, Var
+from reducer.ir.equations import Arg, Block, Lit, Mesh, Metadata, Name, Op, Var
 from reducer.ir.rules import RULES
-from reducer.ir.scalars import canonical_scalar, convert_scalar
-from reducer.ir.types import DTYPES, Memory, Type
 from reducer.lowering.capture import versions
 from reducer.lowering.capture.attributes import attributes
 from reducer.lowering.capture.decisions import Decisions
+from reducer.lowering.capture.frame import Frame, type_of
 from reducer.lowering.table import TABLE
 
 Rules = Literal["keep", "inline"]
@@ -32,71 +28,6 @@ _PRINTS: Final = frozenset(("debug_callback", "debug_print"))
 
 #: Primitives that no public function binds -> the one that means and lowers to the same.
 _RENAMED: Final = {"add_any": "add"}
-
-
-def type_of(aval: Any) -> Type:
-    """The type of a JAX value.
-
-    Raises:
-        ProgramError: a dtype the IR does not know, or something that is no array (a mutable reference).
-    """
-    if not hasattr(aval, "shape") or not hasattr(aval, "dtype") or type(aval).__name__ == "AbstractRef":
-        raise ProgramError(f"a value of type {aval} is no array")
-    return Type(str(aval.dtype), tuple(int(n) for n in aval.shape), "host" if versions.on_host(aval) else "device")
-
-
-def scalar_text(value: Any, dtype: str) -> str:
-    """Canonical text of a scalar."""
-    python = np.asarray(value).reshape(()).item()
-    if not isinstance(python, bool | int | float | complex):  # ml_dtypes' scalars
-        python = float(python)
-    return canonical_scalar(repr(python), dtype)
-
-
-@dataclass
-class Frame:
-    """One block under construction."""
-
-    inherited: Mapping[str, str] = field(default_factory=dict)
-    eqns: list[Equation] = field(default_factory=list)
-    #: Constant arrays this block needs as parameters: value, its JAX type, the parameter.
-    hoisted: list[tuple[Any, Any, Var]] = field(default_factory=list)
-    ids: Iterator[int] = field(default_factory=count)
-    #: All constant arrays of the program, one for each content.
-    constants: dict[Any, Any] = field(default_factory=dict)
-    #: Equation that bound a variable, for patterns that look one equation back.
-    made_by: dict[int, Equation] = field(default_factory=dict)
-
-    def var(self, type_: Type) -> Var:
-        """A new variable."""
-        return Var(next(self.ids), type_)
-
-    def add(self, eqn: Equation) -> None:
-        """Append an equation."""
-        self.eqns.append(eqn)
-        self.made_by.update((var.id, eqn) for var in eqn.outs)
-
-    def constant(self, value: Any, aval: Any) -> Arg:
-        """A captured constant: a scalar, an array of one repeated value, or else a parameter of the block."""
-        type_ = type_of(aval)
-        array = versions.scalar_value(value)
-        if array is not None and array.size and not type_.on_host:
-            first = array.reshape(-1)[0]
-            # Compared as bytes: nan equals itself, and -0.0 is not 0.0.
-            if array.size == 1 or array.tobytes() == first.tobytes() * array.size:
-                text = scalar_text(first, type_.dtype)
-                if not type_.shape:
-                    return Lit(type_.dtype, text)
-                out = self.var(type_)
-                self.add(Fill(outs=(out,), value=text))
-                return out.id
-        value = self.constants.setdefault(versions.constant_key(value), value)
-        for known, _, var in self.hoisted:
-            if known is value:
-                return var.id
-        var = self.var(type_)
-        self.hoisted.append((value, aval, var))
-        return var.id
 
 
 #: Constants a block needs: (value, its JAX type).
@@ -248,7 +179,7 @@ class Converter:
 
     def _first_order(self, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
         """An equation without a body: an `Op` unless a handler knows better; named if a recorded policy keeps it."""
-        values = HANDLERS.get(eqn.primitive.name, _operation)(self, frame, eqn, args)
+        values = HANDLERS.get(eqn.primitive.name, operation)(self, frame, eqn, args)
         name = self.deciding.ask(eqn) if self.deciding else None
         if name is None:
             return values
@@ -287,30 +218,18 @@ def ids(outs: Sequence[Var]) -> tuple[int, ...]:
     return tuple(var.id for var in outs)
 
 
-def zeros(frame: Frame, aval: Any) -> Arg:
-    """Zero of a type.
-
-    Raises:
-        ProgramError: in host memory, or of a dtype without a zero.
-    """
-    type_ = type_of(aval)
-    text = canonical_scalar("False" if type_.dtype == "bool" else "0" if type_.integer else "0.0", type_.dtype)
-    if type_.on_host:
-        raise ProgramError("an uninitialised array in host memory")
-    if not type_.shape:
-        return Lit(type_.dtype, text)
-    out = frame.var(type_)
-    frame.add(Fill(outs=(out,), value=text))
-    return out.id
-
-
 def inline_call(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     """The body of a call in the place of the call."""
     jaxpr, consts = versions.open_jaxpr(versions.body_of(eqn.params))
     return converter.inline(frame, jaxpr, consts, dict(zip(jaxpr.invars, args, strict=True)))
 
 
-def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+def operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    """An equation as the `Op` of its name.
+
+    Raises:
+        ProgramError: the IR has no such operation, or not with these parameters, or it has side effects.
+    """
     name = _RENAMED.get(eqn.primitive.name, eqn.primitive.name)
     if name not in RULES and name not in TABLE:
         raise ProgramError("the IR has no such operation")
@@ -324,129 +243,3 @@ def _operation(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
     metadata, _ = converter.metadata(frame, eqn)
     frame.add(Op(outs=outs, primitive=name, args=args, attributes=found, metadata=metadata))
     return ids(outs)
-
-
-@handles("convert_element_type")
-def _convert(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    # Weak types do not exist here, so a conversion that only changes weakness is the value itself.
-    if str(eqn.invars[0].aval.dtype) == str(eqn.outvars[0].aval.dtype):
-        return args
-    # Tracing folds a conversion of a scalar, so there is none in the IR; what is made of it must see that here.
-    scalar = convert_scalar(args[0], str(eqn.outvars[0].aval.dtype)) if isinstance(args[0], Lit) else None
-    return _operation(converter, frame, eqn, args) if scalar is None else (scalar,)
-
-
-@handles("one_minus_square")
-def _one_minus_square(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    # Only some versions have it. Written out it is the same to the last bit, and means the same everywhere.
-    metadata, _ = converter.metadata(frame, eqn)
-    one = Lit(type_of(eqn.outvars[0].aval).dtype, "1.0")
-    minus, plus, out = (outs_of(frame, eqn) for _ in range(3))
-    for outs, primitive, operands in (
-        (minus, "sub", (one, args[0])),
-        (plus, "add", (one, args[0])),
-        (out, "mul", (minus[0].id, plus[0].id)),
-    ):
-        frame.add(Op(outs=outs, primitive=primitive, args=operands, metadata=metadata))
-    return ids(out)
-
-
-@handles("broadcast_in_dim")
-def _broadcast(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    out = type_of(eqn.outvars[0].aval)
-    if type_of(eqn.invars[0].aval) == out:
-        return args
-    if not isinstance(args[0], Lit) or out.on_host:
-        return _operation(converter, frame, eqn, args)
-    var = frame.var(out)
-    frame.add(Fill(outs=(var,), value=args[0].value))
-    return (var.id,)
-
-
-@handles("reshard")
-def _reshard(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    from reducer.lowering.capture.shardings import constrain, named_spec
-
-    spec = named_spec(converter, eqn.params["dst_sharding"])
-    if spec is None:
-        return args
-    return (constrain(frame, args[0], type_of(eqn.outvars[0].aval), spec),)
-
-
-@handles("empty", "empty2")
-def _empty(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    # Memory nobody writes to before it is read; JAX lowers it to zeros.
-    del converter, args
-    return (zeros(frame, eqn.outvars[0].aval),)
-
-
-@handles("tie")
-def _tie(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    del converter, frame, eqn
-    return args[1:]
-
-
-@handles("lt_to", "le_to", "eq_to")
-def _total_order(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    """Comparisons in which -0.0 comes before 0.0 and nan last: those of the bit patterns as integers."""
-    metadata, _ = converter.metadata(frame, eqn)
-
-    def add(primitive: str, type_: Type, *operands: Arg) -> int:
-        out = frame.var(type_)
-        frame.add(Op(outs=(out,), primitive=primitive, args=operands, metadata=metadata))
-        return out.id
-
-    keys: list[Arg] = []
-    for arg, var in zip(args, eqn.invars, strict=True):
-        type_ = type_of(var.aval)
-        if not type_.inexact:
-            keys.append(arg)
-            continue
-        bits = 8 * DTYPES[type_.dtype][1]
-        integer = type_.with_dtype(f"int{bits}")
-        pattern = add("bitcast_convert_type", integer, arg)
-        sign = add("shift_right_arithmetic", integer, pattern, Lit(integer.dtype, str(bits - 1)))
-        flip = add("shift_right_logical", integer, sign, Lit(integer.dtype, "1"))
-        keys.append(add("xor", integer, pattern, flip))
-    return (add(eqn.primitive.name.removesuffix("_to"), type_of(eqn.outvars[0].aval), *keys),)
-
-
-@handles("platform_index")
-def _platform_index(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    # Read by a conditional only, which is resolved where it stands.
-    del converter, frame, eqn, args
-    return (Lit("int32", "0"),)
-
-
-@handles("name")
-def _name(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    outs = outs_of(frame, eqn)
-    metadata, _ = converter.metadata(frame, eqn)
-    frame.add(Name(outs=outs, arg=args[0], name=eqn.params["name"], metadata=metadata))
-    return ids(outs)
-
-
-def transfer(frame: Frame, arg: Arg, type_: Type, memory: Memory, metadata: Metadata = ()) -> Arg:
-    """A value of a type, moved."""
-    out = frame.var(type_.in_memory(memory))
-    frame.add(Transfer(outs=(out,), arg=arg, memory=memory, metadata=metadata))
-    return out.id
-
-
-@handles("device_put")
-def _device_put(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
-    from reducer.lowering.capture.shardings import constrain, named_spec
-
-    values: list[Arg] = []
-    metadata, _ = converter.metadata(frame, eqn)
-    for arg, source, target, device in zip(args, eqn.invars, eqn.outvars, eqn.params["devices"], strict=True):
-        before, after = type_of(source.aval), type_of(target.aval)
-        value: Arg = arg
-        kind = getattr(device, "memory_kind", None)
-        if kind is not None and "host" in str(kind) and not after.on_host:
-            raise ProgramError(f"a move to {kind} that the types do not show")
-        if before.memory != after.memory:
-            value = transfer(frame, arg, before, after.memory, metadata)
-        spec = named_spec(converter, device)
-        values.append(value if spec is None else constrain(frame, value, after, spec))
-    return values

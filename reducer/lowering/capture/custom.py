@@ -15,18 +15,8 @@ from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, Block, CustomJvp, CustomVjp
 from reducer.ir.walk import fresh
 from reducer.lowering.capture import versions
-from reducer.lowering.capture.convert import (
-    REGIONS,
-    Converter,
-    Frame,
-    Needs,
-    handles,
-    ids,
-    inline_call,
-    outs_of,
-    type_of,
-    zeros,
-)
+from reducer.lowering.capture.convert import REGIONS, Converter, Needs, handles, ids, inline_call, outs_of
+from reducer.lowering.capture.frame import Frame, type_of, zeros
 from reducer.lowering.capture.regions import passed, with_params
 
 _HINT: Final = "reduce it after differentiation, where rules have been applied: --tier placement"

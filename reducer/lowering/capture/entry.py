@@ -12,10 +12,11 @@ from reducer.errors import ProgramError
 from reducer.ir.check import check
 from reducer.ir.equations import Block, Entry, Name, Program, Var
 from reducer.ir.normal import normalise
-from reducer.lowering.capture import custom, regions, versions  # noqa: F401  (they register handlers)
+from reducer.lowering.capture import custom, operations, regions, versions  # noqa: F401  (they register handlers)
 from reducer.lowering.capture.boundary import boundary, inputs_on_host
 from reducer.lowering.capture.closures import in_order_of_use
-from reducer.lowering.capture.convert import Converter, Env, Frame, Rules, transfer, type_of
+from reducer.lowering.capture.convert import Converter, Env, Rules
+from reducer.lowering.capture.frame import Frame, transfer, type_of
 
 #: Names with this prefix are never the user's.
 MARK = "scanshrink/"

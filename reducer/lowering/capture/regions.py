@@ -24,18 +24,9 @@ from reducer.ir.equations import (
 from reducer.ir.types import Type
 from reducer.ir.walk import fresh
 from reducer.lowering.capture import versions
-from reducer.lowering.capture.convert import (
-    REGIONS,
-    Converter,
-    Frame,
-    Needs,
-    handles,
-    ids,
-    inline_call,
-    outs_of,
-    type_of,
-)
+from reducer.lowering.capture.convert import REGIONS, Converter, Needs, handles, ids, inline_call, outs_of
 from reducer.lowering.capture.decisions import Decisions
+from reducer.lowering.capture.frame import Frame, type_of
 from reducer.lowering.capture.policies import recover
 from reducer.lowering.capture.shardings import named_spec, spec_of
 

@@ -9,7 +9,8 @@ from reducer.ir.equations import Arg, ShardingConstraint, Spec
 from reducer.ir.types import Type
 
 if TYPE_CHECKING:
-    from reducer.lowering.capture.convert import Converter, Frame
+    from reducer.lowering.capture.convert import Converter
+    from reducer.lowering.capture.frame import Frame
 
 
 def spec_of(partition: Any) -> Spec:

@@ -12,20 +12,11 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from reducer.errors import ProgramError
+from reducer.ir.elementwise_rules import ELEMENTWISE
 from reducer.ir.equations import Arg, Op
 
 N = TypeVar("N")
 
-#: Result axis k is operand axis k, for every operand that has axes (of equal ranks; size 1 stretches).
-ELEMENTWISE: Final = frozenset(
-    (  # noqa: SIM905 - a list of fifty quoted names is harder to read
-        "tanh sin cos tan exp exp2 log log1p expm1 sqrt rsqrt cbrt logistic erf erf_inv erfc lgamma digamma floor "
-        "ceil round asin acos atan sinh cosh asinh acosh atanh reduce_precision neg sign abs square integer_pow copy "
-        "stop_gradient not population_count clz is_finite add sub mul div rem add_any max min atan2 nextafter and or "
-        "xor shift_left shift_right_logical shift_right_arithmetic eq ne lt le gt ge pow select_n clamp "
-        "convert_element_type bitcast_convert_type"
-    ).split()
-)
 _SAME: Final = frozenset(
     {"cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "rev", "sort", "optimization_barrier"}
 )
@@ -241,4 +232,4 @@ def drop_axes(op: Op, ins: Sequence[set[int]], outs: Sequence[set[int]]) -> Op:
             raise ProgramError(f"nothing is known about the axes of {name}")
 
 
-__all__ = ["ELEMENTWISE", "drop_axes", "op_links", "resize_op"]
+__all__ = ["drop_axes", "op_links", "resize_op"]

@@ -35,7 +35,7 @@ from reducer.ir.equations import (
 from reducer.ir.policies import Policy
 from reducer.ir.rules import infer
 from reducer.ir.types import Memory, Type
-from reducer.ir.walk import arg_type
+from reducer.ir.walk import arg_type, types_of
 
 
 class Builder:
@@ -226,7 +226,7 @@ class Builder:
 
 
 def _result_types(body: Block) -> list[Type]:
-    types = {var.id: var.type for var in body.params} | {v.id: v.type for eqn in body.eqns for v in eqn.outs}
+    types = types_of(body)
     return [arg_type(result, types) for result in body.results]
 
 

@@ -36,7 +36,7 @@ from reducer.ir.equations import (
     While,
 )
 from reducer.ir.normal import normalise
-from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut, rename
+from reducer.ir.policies import map_names, rename
 from reducer.ir.ports import inside, is_region, outside, ports_of
 from reducer.ir.walk import args_of, children, map_block, with_children
 
@@ -224,26 +224,11 @@ def _with_names(eqn: Equation, names: dict[str, str], rank: Callable[[str], int]
             return _replace(eqn, name=names[name])
         case Call():
             return _replace(eqn, name="inner")
-        case Checkpoint(policy=policy):
-            return _replace(eqn, policy=_sorted_names(rename(policy, names), rank))
+        case Checkpoint(policy=policy) if policy is not None:
+            ordered = map_names(rename(policy, names), lambda found: tuple(sorted(found, key=rank)))
+            return _replace(eqn, policy=ordered)
         case _:
             return eqn
-
-
-def _sorted_names(policy: Policy | None, rank: Callable[[str], int]) -> Policy | None:
-    match policy:
-        case OffloadNames(offloaded=offloaded, saved=saved):
-            moved, kept = tuple(sorted(offloaded, key=rank)), tuple(sorted(saved, key=rank))
-            return _replace(policy, offloaded=moved, saved=kept)
-        case SaveNames(names=names) | SaveAllBut(names=names) | SaveNamesBut(names=names):
-            return _replace(policy, names=tuple(sorted(names, key=rank)))
-        case Both(first=first, second=second):
-            one, two = _sorted_names(first, rank), _sorted_names(second, rank)
-            assert one is not None
-            assert two is not None
-            return Both(one, two)
-        case _:
-            return policy
 
 
 __all__ = ["canonical"]

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from reducer.ir.equations import (
     Arg,
     Block,
@@ -38,7 +36,7 @@ from reducer.ir.equations import (
     Transfer,
     While,
 )
-from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut
+from reducer.ir.policies import Both, OffloadNames, Policy, SaveAllBut, SaveNames, SaveNamesBut, map_names
 from reducer.ir.ports import inside, is_region, outside, ports_of, results_of, returned
 from reducer.ir.types import Type
 from reducer.ir.walk import args_of, children
@@ -271,19 +269,7 @@ def policy_names(policy: Policy | None, prefix: str = "") -> Iterable[tuple[str,
 
 def bare_policy(policy: Policy | None) -> Policy | None:
     """The policy without its names."""
-    replace = msgspec.structs.replace
-    match policy:
-        case OffloadNames():
-            return replace(policy, offloaded=(), saved=())
-        case SaveNames() | SaveAllBut() | SaveNamesBut():
-            return replace(policy, names=())
-        case Both(first=first, second=second):
-            one, two = bare_policy(first), bare_policy(second)
-            assert one is not None
-            assert two is not None
-            return Both(one, two)
-        case _:
-            return policy
+    return None if policy is None else map_names(policy, lambda _: ())
 
 
 def equation_label(eqn: Equation) -> tuple[object, ...]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.axes import ELEMENTWISE, drop_axes, op_links, resize_op
+from reducer.ir.axes import drop_axes, op_links, resize_op
+from reducer.ir.elementwise_rules import ELEMENTWISE
 from reducer.ir.equations import (
     Arg,
     Block,
@@ -97,10 +98,9 @@ def dimensions(program: Program) -> tuple[Dimension, ...]:
     """All classes of a well-typed program, in order of first occurrence."""
     links = _Links()
     _visit(program.block, (), links)
-    ids = {var.id: var.type for var in program.block.params}
     for entry, var in zip(program.inputs, program.block.params, strict=False):
         _pin_sharded(entry.spec, [((), var.id, k) for k in range(var.type.rank)], links)
-    types = types_of(program.block) | ids
+    types = types_of(program.block)
     for spec, result in zip(program.result_specs, program.block.results, strict=False):
         if isinstance(result, int):
             _pin_sharded(spec, [((), result, k) for k in range(types[result].rank)], links)

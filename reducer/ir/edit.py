@@ -9,6 +9,7 @@ Results are not normalised: dead code and unused arguments stay until `normalise
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -36,7 +37,6 @@ from reducer.ir.walk import (
     Path,
     arg_type,
     args_of,
-    bindings,
     children,
     fresh,
     inlined,
@@ -263,7 +263,6 @@ def _arguments(eqn: Equation, body: Block, value: Callable[[Type], Arg]) -> tupl
             raise ProgramError(f"{type(eqn).__name__} has no body to unwrap")
 
 
-#: The field that says what a region computes when it is run once and undifferentiated.
 def main_fields(eqn: Equation) -> tuple[str, ...]:
     """Fields of the blocks `unwrap` can put in the place of an equation."""
     match eqn:
@@ -312,14 +311,7 @@ def _moved(block: Block, source: int, target: int) -> Block:
     return Block(tuple(params), block.eqns, block.results)
 
 
-def uses(block: Block) -> dict[int, int]:
-    """How often each variable of a block is used: as an argument, or as a result."""
-    count: dict[int, int] = {var.id: 0 for var in bindings(block)}
-    for eqn in block.eqns:
-        for arg in args_of(eqn):
-            if isinstance(arg, int):
-                count[arg] += 1
-    for result in block.results:
-        if isinstance(result, int):
-            count[result] += 1
-    return count
+def uses(block: Block) -> Counter[int]:
+    """How often each variable of a block is used: as an argument, or as a result; 0 for one that is not."""
+    args = (arg for eqn in block.eqns for arg in args_of(eqn))
+    return Counter(arg for arg in (*args, *block.results) if isinstance(arg, int))

@@ -97,3 +97,7 @@ def _bitcast(args: tuple[Type, ...], _: Attributes, recorded: tuple[Type, ...]) 
     out = args[0].with_dtype(one(recorded).dtype)
     need(out.nbytes == args[0].nbytes, f"{args[0].dtype} and {out.dtype} differ in width")
     return (out,)
+
+
+#: Result axis k is operand axis k, for every operand that has axes (of equal ranks; size 1 stretches).
+ELEMENTWISE: Final = frozenset(name for name, entry in RULES.items() if entry.__module__ == __name__)

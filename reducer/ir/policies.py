@@ -7,6 +7,7 @@ down as names (`checkpoint_name` on each value it keeps, and a policy on these n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -94,23 +95,21 @@ def offloads(policy: Policy | None) -> bool:
             return False
 
 
-def rename(policy: Policy | None, renaming: dict[str, str]) -> Policy | None:
-    """The policy with names replaced; a name that is not in `renaming` stays, a name met twice is kept once."""
-
-    def apply(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(renaming.get(name, name) for name in names))
-
+def map_names(policy: Policy, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Policy:
+    """The policy with `change` applied to each of its tuples of names; what is then offloaded is not saved too."""
     match policy:
         case OffloadNames(offloaded=offloaded, saved=saved):
-            moved = apply(offloaded)
-            kept = tuple(name for name in apply(saved) if name not in moved)
+            moved = change(offloaded)
+            kept = tuple(name for name in change(saved) if name not in moved)
             return msgspec.structs.replace(policy, offloaded=moved, saved=kept)
         case SaveNames(names=names) | SaveAllBut(names=names) | SaveNamesBut(names=names):
-            return msgspec.structs.replace(policy, names=apply(names))
+            return msgspec.structs.replace(policy, names=change(names))
         case Both(first=first, second=second):
-            one, two = rename(first, renaming), rename(second, renaming)
-            assert one is not None
-            assert two is not None
-            return Both(one, two)
+            return Both(map_names(first, change), map_names(second, change))
         case _:
             return policy
+
+
+def rename(policy: Policy, renaming: dict[str, str]) -> Policy:
+    """The policy with names replaced; a name that is not in `renaming` stays, a name met twice is kept once."""
+    return map_names(policy, lambda names: tuple(dict.fromkeys(renaming.get(name, name) for name in names)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from functools import lru_cache
-from math import copysign, inf, isfinite, isnan, trunc
+from math import copysign, inf, isfinite, trunc
 from typing import Final
 
 from reducer.errors import ProgramError
@@ -83,17 +83,13 @@ def _bfloat16(value: float) -> float:
     return copysign(inf if out >= 2.0**128 else out, value)
 
 
+@lru_cache(maxsize=4096)
 def canonical_scalar(text: str, dtype: str) -> str:
     """The shortest text of the same value; texts of dtypes without a rounding rule here stay as they are.
 
     Raises:
         ProgramError: not a scalar of that dtype.
     """
-    return _canonical(text, dtype)
-
-
-@lru_cache(maxsize=4096)
-def _canonical(text: str, dtype: str) -> str:
     value = parse_scalar(text, dtype)
     if not isinstance(value, float):
         return repr(value)
@@ -141,7 +137,7 @@ def convert_scalar(lit: Lit, dtype: str) -> Lit | None:
 
 
 def _to_integer(value: float, dtype: str) -> Lit | None:
-    if isnan(value) or not isfinite(value):
+    if not isfinite(value):
         return None
     whole, (low, high) = trunc(value), integer_range(dtype)
     if low <= whole <= high:

@@ -16,7 +16,7 @@ from reducer.errors import ProgramError
 Memory = Literal["device", "host"]
 
 #: dtype name (as NumPy and ml_dtypes spell it) -> (short name in jaxprs, bytes per element, kind).
-#: kind: f inexact, i integer, b boolean, k PRNG key.
+#: kind: f floating, c complex, i integer, b boolean, k PRNG key.
 DTYPES: Final[dict[str, tuple[str, int, str]]] = {
     "float32": ("f32", 4, "f"),
     "bfloat16": ("bf16", 2, "f"),

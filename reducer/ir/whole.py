@@ -38,8 +38,7 @@ def drop_inputs(program: Program, dropped: Container[int]) -> Program:
     """
     block = program.block
     kept = [i for i in range(len(block.params)) if i not in dropped]
-    used = {a for eqn in block.eqns for a in args_of(eqn) if isinstance(a, int)}
-    used |= {r for r in block.results if isinstance(r, int)}
+    used = uses(block)
     ids = fresh(block)
     fills: list[Equation] = []
     renamed: dict[int, Arg] = {}

@@ -46,7 +46,7 @@ def _nest(source: Source, node: Node, x: Type, depth: int, mesh: Mesh | None, *,
     """Loops around a body, from the inside out, checkpoints and at most one shard_map between them; the type of x."""
     offloaded = source.pick(tuple(offload_places(depth)))
     # The shape whose inner loop the compiler would delete, were it not for the barrier.
-    single = depth > 1 and source.chance(8)
+    single = depth > 1 and source.chance(7)
     divided = mesh is not None and _divides(x, mesh.size) and source.chance(2)
     sharded_at = source.pick((depth, 0, 1)) if divided else -1
     for level in range(depth, -1, -1):

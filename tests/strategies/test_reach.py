@@ -6,9 +6,11 @@ from collections import Counter
 
 import pytest
 
+import strategies
 from reducer.ir.equations import BARRIER, Checkpoint, Scan, Transfer
 from reducer.ir.policies import offloads
 from reducer.ir.walk import block_at, equations
+from tests.strategies.conftest import draw
 from tests.strategies.features import features
 
 STACKS = """
@@ -24,7 +26,7 @@ offload policies on two levels|different offload policies on two levels|one name
 offload: region input|offload: interior value|offload: output only|offload: dot|offload: custom_vjp residual
 offload: rank 0|offload: rank 1|offload: rank 2|offload: rank 3
 offload: float32|offload: bfloat16|offload: int8|offload: float8_e4m3fn|offload: float8_e5m2
-offload: not a multiple of 128 lanes|offload: a size of 1|bf16[256] offloaded in a plain scan
+offload: not a multiple of 128 lanes|offload: a size of 1
 dots policy, batched dot|cond|while|jit|custom_vjp
 collective|shard_map inside a scan|shard_map outside a scan|sharding constraint|sharded input
 mesh of 2|mesh of 4|2 mesh axes|gradient|no gradient|with_value True|with_value False
@@ -76,6 +78,12 @@ def test_placements_reach(word, reached):
 @pytest.mark.parametrize("word", wanted(ANY))
 def test_programs_reach(word, reached):
     assert reached("programs")[word] > 0
+
+
+def test_a_bf16_vector_per_layer_is_offloaded():
+    # Rare in the mixture; the options lead there.
+    stacks = strategies.layer_stacks(max_depth=1, gradient=True, dtypes=("bfloat16",))
+    assert any("bf16[256] offloaded in a plain scan" in features(program) for program in draw(stacks, 1000))
 
 
 def test_every_word_is_one_that_some_program_lacks(sample):

@@ -10,16 +10,19 @@ from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMi
 from reducer.corpus.runner import record_of
 from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.ledger import Ledger
 from reducer.lowering.script import Recorded, fragments_of, repro_script
 from reducer.oracle.environment import relevant_environment
 from reducer.oracle.outcome import Result
 from reducer.oracle.signature import Signature
 from reducer.oracle.target import Target
+from reducer.oracle.verdict import verdict
 
 _FAILS = {
     "rejected": "The XLA:TPU compiler rejects this program",
     "crashed": "The XLA:TPU compiler dies of this program",
     "timed-out": "The XLA:TPU compiler does not come to an end on this program",
+    "compiled": "The XLA:TPU compiler compiles this program, but what should lie in host memory stays on the device",
 }
 
 ProgramTier = Literal["program", "placement"]
@@ -37,20 +40,24 @@ def environment_of(target: Target) -> dict[str, str]:
     }
 
 
-def recorded(record: OutcomeRecord, found: Signature) -> Recorded:
-    """What a script compares with: the record, in literal pieces of its message."""
+def recorded(record: OutcomeRecord, found: Signature, ledger: Ledger | None = None) -> Recorded:
+    """What a script compares with: the record, in literal pieces of its message.
+
+    Of a lost offload (`ledger`) it is the shapes that should lie in host memory.
+    """
     return Recorded(
         outcome=_scripted(record),
         status=found.code if record.outcome in ("rejected", "crashed") else "",
         phase=found.phase if f"[{found.phase}]" in record.message else "",
-        fragments=fragments_of(found.invariant, record.message),
+        fragments=fragments_of(found.invariant, record.message) if record.outcome != "compiled" else (),
+        lost=tuple(sorted({shape for line in ledger.lost for shape in line.found})) if ledger is not None else (),
         libtpu=record.libtpu,
         sha256=record.sha256,
     )
 
 
-def _scripted(record: OutcomeRecord) -> Literal["rejected", "crashed", "timed-out"]:
-    assert record.outcome in ("rejected", "crashed", "timed-out"), "a case holds a failure"
+def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed", "timed-out"]:
+    assert record.outcome in ("compiled", "rejected", "crashed", "timed-out"), "a case holds a failure"
     return record.outcome
 
 
@@ -78,9 +85,11 @@ def case_of(
         finds: how often the failure was met.
     """
     record = record_of(target, result)
+    kind = verdict(result).kind
+    assert kind is not None, "a case holds a failure"
     script = repro_script(
         program,
-        recorded(record, found),
+        recorded(record, found, result.ledger),
         topology=target.topology,
         options=target.options,
         signature=f"Signature: {found.text}",
@@ -91,8 +100,8 @@ def case_of(
     if module:
         files[module] = result.module
     case = Case(
-        slug=slug_for(found.slug, kind="error", signature=found.text, tier=tier),
-        kind="error",
+        slug=slug_for(found.slug, kind=kind, signature=found.text, tier=tier),
+        kind=kind,
         signature=found.text,
         family=found.family,
         target=CaseTarget.of(target),

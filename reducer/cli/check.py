@@ -23,9 +23,10 @@ from reducer.cli.common import (
 from reducer.cli.inputs import Item, read
 from reducer.cli.session import open_pool, parse_options, targets
 from reducer.errors import InputError, ScanshrinkError, TargetError
-from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Result, TimedOut, message_of, word
-from reducer.oracle.signature import is_out_of_memory, is_user_error, signature
+from reducer.ledger import ledger_json
+from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut, message_of, word
 from reducer.oracle.target import Target
+from reducer.oracle.verdict import said_of, verdict
 from reducer.report.render import line as visible
 
 
@@ -69,6 +70,7 @@ def check(
             say(f"scanshrink check: {one_line(str(wrong))}")
         elif not as_json:
             click.echo(line(row))
+            _show_ledger(result)
     if expect is None and all(row["outcome"] == "incompatible" for row in rows):
         fail("check", _unfit(rows), as_json=as_json, results=rows)
     if as_json:
@@ -118,37 +120,34 @@ def _run(
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():
         with open_pool(target, min(jobs, len(members)), timeout=timeout) as pool:
-            futures = [pool.submit(item.job) for item in members]
+            futures = [pool.submit(item.job, want_ledger=True) for item in members]
             for item, future in zip(members, futures, strict=True):
                 yield item, target, future.result()
 
 
-def verdict(result: Result) -> str:
-    """Our word for an outcome: ok, failed, user-error, or not-measurable where the compiler was never judged."""
-    outcome = result.outcome
-    if isinstance(outcome, Compiled):
-        return "ok"
-    if isinstance(outcome, Invalid) or is_user_error(outcome):
-        return "user-error"
-    if isinstance(outcome, Incompatible) or is_out_of_memory(outcome):
-        return "not-measurable"
-    return "failed"
+def _show_ledger(result: Result) -> None:
+    """The table of what was offloaded, under the line of a program that compiles."""
+    if isinstance(result.answer, Compiled) and result.ledger is not None:
+        from reducer.report.tables import show_ledger
+
+        show_ledger(result.ledger, result.answer.memory)
 
 
 def describe(item: Item, target: Target, result: Result) -> dict[str, Any]:
     """One result, as ``--json`` gives it."""
     outcome = result.outcome
-    found = signature(outcome)
+    judged = verdict(result)
+    found = judged.signature
     return {
         "program": item.name,
         "target": target.as_json(),
         "outcome": word(outcome),
-        "verdict": verdict(result),
+        "verdict": judged.word,
         "signature": found.text if found else None,
         "family": found.family if found else None,
-        "message": message_of(outcome),
+        "message": said_of(result),
         "memory": _memory(outcome),
-        "ledger": None,
+        "ledger": ledger_json(result.ledger) if result.ledger is not None else None,
         "rate": None,
         "seconds": round(result.seconds_lower + result.seconds_compile, 3),
     }
@@ -167,6 +166,7 @@ def line(row: dict[str, Any]) -> str:
         what = "this jaxlib and this libtpu cannot work together"
     memory = row["memory"] or {}
     if memory.get("host_temp") is not None:
-        what = f"host temp {memory['host_temp']} B, device temp {memory.get('temp')} B"
+        figures = f"host temp {memory['host_temp']} B, device temp {memory.get('temp')} B"
+        what = f"{what}, {figures}" if what else figures
     words = (row["program"], f"libtpu {row['target']['libtpu']}", row["outcome"], f"{row['seconds']:.2f} s", what)
     return "  ".join(visible(word, 240) for word in words if word)

@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option, one_line, say, target_options
+from reducer.cli.common import (
+    Command,
+    UsageError,
+    default_jobs,
+    emit_json,
+    jobs_option,
+    json_option,
+    one_line,
+    say,
+    target_options,
+)
 from reducer.cli.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from reducer.hunt import Find, Summary
     from reducer.oracle.target import Target
+    from reducer.oracle.verdict import Kind
 
 DEFAULT_CORPUS = Path("finds")
 
@@ -55,6 +66,12 @@ DEFAULT_CORPUS = Path("finds")
 @click.option(
     "--budget", type=click.IntRange(1), default=500, show_default=True, help="Most compiles of one reduction."
 )
+@click.option(
+    "--kinds",
+    "wish",
+    metavar="KIND,...",
+    help="Look for these sorts of failure only: error, lost-offload; default: all.",
+)
 @click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Per compile; default 60.")
 @json_option
 def hunt(
@@ -69,6 +86,7 @@ def hunt(
     excluded: tuple[Path, ...],
     resume: bool,
     budget: int,
+    wish: str | None,
     timeout: float | None,
     as_json: bool,
 ) -> None:
@@ -96,6 +114,7 @@ def hunt(
                 excluded=excluded,
                 resume=resume,
                 budget=budget,
+                kinds=_kinds(wish),
                 timeout=timeout,
             )
         except KeyboardInterrupt:  # before the hunt began: nothing was found, and what was saved before is untouched
@@ -104,6 +123,21 @@ def hunt(
             summary = Summary(corpus=str(folder), seed=seed or 0, interrupted=True)
         interrupts.deliver(lambda: None)
         _report(summary, target, as_json=as_json)
+
+
+def _kinds(wish: str | None) -> tuple[Kind, ...]:
+    """Read ``--kinds``."""
+    from reducer.oracle.verdict import KINDS
+
+    if wish is None:
+        return KINDS
+    chosen = [word.strip() for word in wish.split(",")]
+    unknown = [word for word in chosen if word not in KINDS]
+    if unknown:
+        raise UsageError(
+            f"--kinds: {unknown[0]!r} is no kind of failure", hint=f"there are {', '.join(KINDS)}; separate with commas"
+        )
+    return tuple(kind for kind in KINDS if kind in chosen)
 
 
 def _hunt(
@@ -118,6 +152,7 @@ def _hunt(
     excluded: tuple[Path, ...],
     resume: bool,
     budget: int,
+    kinds: tuple[Kind, ...],
     timeout: float | None,
 ) -> Summary:
     from reducer.cli.progress import make_progress
@@ -130,6 +165,7 @@ def _hunt(
     from strategies import hunting
 
     known = _known(excluded)
+    want_ledger = "lost-offload" in kinds
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
     _require_writable(folder)
     with contextlib.ExitStack() as stack:
@@ -141,8 +177,15 @@ def _hunt(
         require_compatible(pool)
         engine = Hunt(
             source,
-            ProgramOracle(pool, require_host_placement=True),
-            RealWorkshop(pool, Corpus(folder, report=markdown), seed=seed, known=known, budget=budget),
+            ProgramOracle(pool, require_host_placement=True, want_ledger=want_ledger),
+            RealWorkshop(
+                pool,
+                Corpus(folder, report=markdown),
+                seed=seed,
+                known=known,
+                budget=budget,
+                want_ledger=want_ledger,
+            ),
             seconds=seconds,
             grace=grace,
             seed=seed,
@@ -153,6 +196,7 @@ def _hunt(
             busy_seconds=lambda: pool.busy_seconds,
             compiles=lambda: pool.stats().compiled,
             backlog=backlog,
+            kinds=kinds,
         )
 
         def end() -> None:

@@ -7,14 +7,16 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from reducer.corpus.case import Case, OutcomeRecord
+import msgspec
+
+from reducer.corpus.case import MESSAGE_CAP, Case, OutcomeRecord
 from reducer.corpus.store import Corpus
 from reducer.errors import InputError
 from reducer.oracle.jobs import Job, ModuleJob
-from reducer.oracle.outcome import Result
+from reducer.oracle.outcome import Result, clip
 from reducer.oracle.pool import Pool
-from reducer.oracle.signature import signature
 from reducer.oracle.target import Target, resolve_target
+from reducer.oracle.verdict import said_of, verdict
 
 
 class Runner:
@@ -40,7 +42,7 @@ class Runner:
             TargetError, WorkerError: the compiler cannot be had.
         """
         pool = self._pool(case)
-        result = pool.submit(case_job(self._corpus, case)).result()
+        result = pool.submit(case_job(self._corpus, case), want_ledger=True).result()
         return record_of(pool.target, result)
 
     def _pool(self, case: Case) -> Pool:
@@ -85,11 +87,13 @@ def case_job(corpus: Corpus, case: Case) -> Job:
 
 def record_of(target: Target, result: Result) -> OutcomeRecord:
     """What a case keeps of a result."""
-    found = signature(result.outcome)
-    return OutcomeRecord.of(
+    found = verdict(result).signature
+    record = OutcomeRecord.of(
         target,
         result.outcome,
         signature=found.text if found is not None else "",
         family=found.family if found is not None else "",
         jaxlib=importlib.metadata.version("jaxlib"),
     )
+    # A lost offload has no message of the compiler's: the ledger says what was lost.
+    return msgspec.structs.replace(record, message=clip(said_of(result), MESSAGE_CAP)) if not record.message else record

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
@@ -21,8 +21,8 @@ from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.skeleton import skeleton
 from reducer.oracle.base import Oracle
-from reducer.oracle.outcome import Crashed, Incompatible, Invalid, Result, Skipped, TimedOut, message_of
-from reducer.oracle.signature import is_out_of_memory, is_user_error, signature
+from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Result, Skipped, TimedOut
+from reducer.oracle.verdict import KINDS, Kind, said_of, verdict
 
 #: Jobs waiting per worker beside the one it runs: enough that it never idles, few enough that a new failure's
 #: reduction need not wait.
@@ -72,20 +72,23 @@ class Hunt:
         busy_seconds: Callable[[], float] = lambda: 0.0,
         compiles: Callable[[], int] | None = None,
         backlog: Sequence[Find] = (),
+        kinds: Collection[Kind] = KINDS,
     ) -> None:
         """Hunt for `seconds`; confirming and shrinking what was found get up to `grace` seconds more.
 
         `notify` gets one line per event, `progress` a snapshot several times a second, `checkpoint` is called now and
         then so that a killed hunt can be resumed. `busy_seconds` is read for the worker-busy fraction, `compiles` for
-        the rate of everything compiled. `backlog` are finds of an earlier hunt still to be shrunk.
+        the rate of everything compiled. `backlog` are finds of an earlier hunt still to be shrunk. `kinds` are the
+        sorts of failure to look for; lost offloads need an oracle that gives memory ledgers.
         """
         self._programs = programs
         self._oracle = oracle
         self._seconds, self._grace = seconds, grace
         self._seed, self._corpus = seed, corpus
         self._notify, self._progress, self._checkpoint = notify, progress, checkpoint
+        self._kinds = frozenset(kinds)
         self._busy, self._compiles = busy_seconds, compiles
-        self._ledger = Ledger(workshop, notify=notify, elapsed=lambda: self.elapsed)
+        self._ledger = Ledger(workshop, notify=notify, elapsed=lambda: self.elapsed, kinds=self._kinds)
         self.tally = self._ledger.tally
         self._reductions = self._ledger.reductions
         self._modules: set[str] = set()
@@ -190,12 +193,23 @@ class Hunt:
                 self._modules.add(result.module_key)
             self.tally.compiled += 1
             self.tally.skeletons.add(skeleton(program))
-            if is_user_error(answer):
+            found = verdict(result)
+            if found.word == "user-error":
                 self.tally.excused["user error"] += 1
-            elif is_out_of_memory(answer):
-                self.tally.excused["out of memory"] += 1
-            elif (found := signature(answer)) is not None:
-                self._ledger.meet(program, found, message_of(answer), generated=True)
+            elif found.word == "not-measurable" and not isinstance(answer, Compiled):
+                self.tally.excused[found.reason] += 1
+            elif found.kind is not None and found.kind not in self._kinds:
+                self.tally.excused["of another kind"] += 1
+            else:
+                self._note_ledger(result)
+                self._ledger.meet(program, found, said_of(result), generated=True)
+
+    def _note_ledger(self, result: Result) -> None:
+        """Say once why memory ledgers cannot be had here; counted each time."""
+        if result.ledger is not None and result.ledger.reason:
+            self.tally.unjudged += 1
+            if self.tally.unjudged == 1:
+                self._notify(f"lost offloads are not judged where the ledger cannot be had: {result.ledger.reason}")
 
     # -- ending --------------------------------------------------------------------------------------------------
 
@@ -261,6 +275,7 @@ class Hunt:
             failing=self.tally.failing,
             skipped=dict(self.tally.skipped),
             excused=dict(+excused),
+            unjudged=self.tally.unjudged,
             skeletons=len(self.tally.skeletons),
             signatures=rows(finds),
             seconds=round(self.elapsed, 2),

@@ -11,6 +11,7 @@ import msgspec
 from reducer.ir.equations import Checkpoint, Program, Transfer
 from reducer.ir.order import size
 from reducer.ir.walk import equations
+from reducer.oracle.verdict import Kind
 
 Tier = Literal["program", "placement"]
 #: As a tier, but with programs apart that have both a policy (or a gradient) and explicit transfers. Most of these
@@ -47,7 +48,7 @@ class Find(msgspec.Struct, eq=False):
     sort: Sort
     started_size: int
     first_seconds: float
-    kind: Literal["error"] = "error"
+    kind: Kind = "error"
     state: State = "new"
     finds: int = 1
     failing: int = 0
@@ -70,11 +71,15 @@ class Find(msgspec.Struct, eq=False):
 
 
 class Tally:
-    """Counts of a hunt. `compiled` are generated programs put to the compiler, distinct by lowered module."""
+    """Counts of a hunt. `compiled` are generated programs put to the compiler, distinct by lowered module.
+
+    `unjudged` are those of them that compiled, and of which no memory ledger could be had.
+    """
 
     def __init__(self) -> None:
         self.generated = 0
         self.compiled = 0
+        self.unjudged = 0
         self.skipped: Counter[str] = Counter()
         self.excused: Counter[str] = Counter()
         self.skeletons: set[str] = set()
@@ -155,6 +160,7 @@ class Summary(msgspec.Struct, frozen=True):
     failing: int = 0
     skipped: dict[str, int] = {}
     excused: dict[str, int] = {}
+    unjudged: int = 0
     skeletons: int = 0
     signatures: tuple[SignatureRow, ...] = ()
     seconds: float = 0.0

@@ -11,17 +11,25 @@ from reducer.hunt.finds import Find, Tally, sort_of, tier_of
 from reducer.hunt.reductions import Reductions, Workshop
 from reducer.ir.equations import Program
 from reducer.ir.order import order_key, size
-from reducer.oracle.outcome import Result, message_of
-from reducer.oracle.signature import Signature, is_finding, signature
+from reducer.oracle.outcome import Result
+from reducer.oracle.verdict import Kind, Verdict, said_of, verdict
 
 
 class Ledger:
     """Counts failures by signature and sort; hands new ones to `reductions`. Methods may be called from any thread.
 
-    `elapsed` is the hunt's clock, in seconds.
+    `elapsed` is the hunt's clock, in seconds; failures that are not of `kinds` are passed over.
     """
 
-    def __init__(self, workshop: Workshop, *, notify: Callable[[str], None], elapsed: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        workshop: Workshop,
+        *,
+        notify: Callable[[str], None],
+        elapsed: Callable[[], float],
+        kinds: frozenset[Kind],
+    ) -> None:
+        self._kinds = kinds
         self._workshop = workshop
         self._notify = notify
         self._elapsed = elapsed
@@ -35,9 +43,12 @@ class Ledger:
         self.reductions.add(find)
 
     def meet(
-        self, program: Program, found: Signature, message: str, *, strategy: str = "", generated: bool = False
+        self, program: Program, judged: Verdict, message: str, *, strategy: str = "", generated: bool = False
     ) -> None:
-        """Count a failure; a new one, or a smaller one than the minimum, is queued."""
+        """Count a failure; a new one, or a smaller one than the minimum, is queued. What is none is passed over."""
+        found, kind = judged.failure, judged.kind
+        if found is None or kind is None or kind not in self._kinds:
+            return
         sort = sort_of(program)
         with self._lock:
             known = self.tally.finds.get((found.text, sort))
@@ -50,6 +61,7 @@ class Ledger:
                 signature=found.text,
                 family=found.family,
                 slug=found.slug,
+                kind=kind,
                 start=program,
                 program=program,
                 message=message,
@@ -70,7 +82,8 @@ class Ledger:
                 self._notify(f"known failure {find.slug} after {find.first_seconds:.1f} s: {find.case}")
                 self._consider(find, program)
                 return
-        self._notify(f"new failure {find.slug} after {find.first_seconds:.1f} s, {find.size} equations: {found.text}")
+        where = f"({find.tier} tier) after {find.first_seconds:.1f} s, {find.size} equations"
+        self._notify(f"new failure {find.slug} {where}: {found.text}")
         self.reductions.add(find)
 
     def settle(self) -> None:
@@ -87,9 +100,7 @@ class Ledger:
 
     def _take_side_finds(self, origin: Find, others: list[tuple[Program, Result]]) -> None:
         for program, result in others:
-            if is_finding(result.outcome) and (found := signature(result.outcome)) is not None:
-                strategy = f"shrinking {origin.slug}"
-                self.meet(program, found, message_of(result.answer), strategy=strategy)
+            self.meet(program, verdict(result), said_of(result), strategy=f"shrinking {origin.slug}")
 
     def _consider(self, known: Find, program: Program) -> None:
         """Keep a further find of a known failure if it is smaller."""

@@ -22,8 +22,9 @@ from reducer.ir.codec import decode_program, encode_program
 from reducer.ir.order import size
 from reducer.oracle.cachedir import write_atomically
 from reducer.oracle.target import Target
+from reducer.oracle.verdict import Kind
 
-FORMAT = 1
+FORMAT = 2
 #: Largest state read, in bytes: thousands of pending finds.
 SIZE_CAP = 64 << 20
 _HINT = "delete it to start anew"
@@ -42,6 +43,7 @@ class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     first_seconds: float
     finds: int
     counted: int
+    kind: Kind = "error"
 
 
 class HuntState(msgspec.Struct, frozen=True):
@@ -92,6 +94,7 @@ def save_state(corpus: Path, *, seed: int, batch: int, target: Target, pending: 
             first_seconds=find.first_seconds,
             finds=find.finds,
             counted=find.counted,
+            kind=find.kind,
         )
         for find in pending
     )
@@ -146,6 +149,7 @@ def _find(number: int, row: Pending) -> Find:
         raise InputError(f"the hunt's state: pending find {number} contradicts itself", hint=_HINT)
     return Find(
         signature=row.signature,
+        kind=row.kind,
         family=row.family,
         slug=row.slug,
         start=program,

@@ -14,10 +14,10 @@ from reducer.hunt.reductions import Unstable
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.order import size
-from reducer.oracle.outcome import Result, Skipped, message_of, word
+from reducer.oracle.outcome import Result, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle, program_job
-from reducer.oracle.signature import is_finding, signature
+from reducer.oracle.verdict import failure, verdict
 from reducer.record import case_of
 from reducer.shrink import Accepted, Event, Tried, shrink_program
 from reducer.shrink.driver import StartError
@@ -41,6 +41,7 @@ class RealWorkshop:
         seed: of the hunt, recorded in the cases.
         known: signatures the user does not want to hunt for.
         budget: most compiles of one reduction.
+        want_ledger: also see lost offloads; without it they pass for programs that compile.
     """
 
     def __init__(
@@ -51,13 +52,15 @@ class RealWorkshop:
         seed: int,
         known: Set[str] = frozenset(),
         budget: int = BUDGET,
+        want_ledger: bool = True,
     ) -> None:
         self._pool = pool
         self._corpus = corpus
         self._seed = seed
         self._known = known
         self._budget = budget
-        self._oracle = ProgramOracle(pool, priority=_REDUCING)
+        self._want_ledger = want_ledger
+        self._oracle = ProgramOracle(pool, priority=_REDUCING, want_ledger=want_ledger)
         self._date = datetime.date.today().isoformat()
 
     def known(self, signature: str) -> bool:
@@ -80,7 +83,9 @@ class RealWorkshop:
 
     def confirm(self, find: Find) -> bool:
         """Repeat the failure in a fresh worker; True if every repeat fails the same."""
-        confirmation = self._pool.confirm(program_job(find.program), REPEATS, priority=_CONFIRMING).result()
+        confirmation = self._pool.confirm(
+            program_job(find.program), REPEATS, priority=_CONFIRMING, want_ledger=self._want_ledger
+        ).result()
         return confirmation.counts == {find.signature: REPEATS}
 
     def keep(self, find: Find) -> None:
@@ -90,8 +95,10 @@ class RealWorkshop:
             Unstable: it did not fail this time.
             StorageError: the corpus cannot be written.
         """
-        result = self._pool.submit(program_job(find.program), want_module=True, priority=_CONFIRMING).result()
-        found = None if isinstance(result.answer, Skipped) else signature(result.outcome)
+        result = self._pool.submit(
+            program_job(find.program), want_module=True, want_ledger=self._want_ledger, priority=_CONFIRMING
+        ).result()
+        found = verdict(result).failure
         if found is None or found.text != find.signature:
             raise Unstable(f"{word(result.answer)} {message_of(result.answer)}".rstrip())
         finds = find.finds  # the hunt goes on counting meanwhile
@@ -161,12 +168,7 @@ class RealWorkshop:
         """
 
         def wanted(result: Result) -> bool:
-            found = signature(result.outcome)
-            return found is not None and found.text == find.signature
-
-        def label(result: Result) -> str | None:
-            found = signature(result.outcome) if is_finding(result.outcome) else None
-            return found.text if found is not None else None
+            return failure(result) == find.signature
 
         def events(event: Event[Program]) -> None:
             if isinstance(event, Accepted):
@@ -182,7 +184,7 @@ class RealWorkshop:
                 wanted,
                 level=find.tier,
                 budget=self._budget,
-                label=label,
+                label=failure,
                 events=events,
             )
         except StartError as error:

@@ -49,7 +49,8 @@ def _checkpoint_outside(scan: Scan, inner: Checkpoint) -> Equation:
 
 def _scan_outside(outer: Checkpoint, scan: Scan) -> Equation:
     given: dict[Arg, Arg] = dict(zip((p.id for p in outer.body.params), outer.args, strict=True))
-    if len(set(outer.body.results)) != len(scan.outs) or len(outer.outs) != len(scan.outs):
+    # A result may also be a parameter of the checkpoint, which the scan has nothing to do with.
+    if len(outer.outs) != len(scan.outs) or set(outer.body.results) != {v.id for v in scan.outs}:
         raise ProgramError("the checkpoint does not return the scan's results, each once")
     outs = dict(zip(outer.body.results, outer.outs, strict=True))
     params = tuple(Var(k, p.type) for k, p in enumerate(scan.body.params))

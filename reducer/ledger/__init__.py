@@ -3,7 +3,7 @@
 from reducer.ledger.buffers import HOST, Buffers, buffers_of
 from reducer.ledger.judge import Ledger, Line, Standing, judge, ledger_of, loss_text
 from reducer.ledger.owed import Owed, Stack, owed_stacks
-from reducer.ledger.words import bytes_text, ledger_text, line_text, place_text, shape_text
+from reducer.ledger.words import bytes_text, ledger_json, ledger_text, line_text, place_text, shape_text, totals
 
 __all__ = [
     "HOST",
@@ -16,6 +16,7 @@ __all__ = [
     "buffers_of",
     "bytes_text",
     "judge",
+    "ledger_json",
     "ledger_of",
     "ledger_text",
     "line_text",
@@ -23,4 +24,5 @@ __all__ = [
     "owed_stacks",
     "place_text",
     "shape_text",
+    "totals",
 ]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reducer.ledger.buffers import HOST, hlo_dtype
 from reducer.ledger.judge import Ledger, Line
 
 _SPACES = {0: "HBM", 1: "VMEM", HOST: "host"}
+
+
+def space_name(space: int) -> str:
+    """A memory space of the compiler's by its name."""
+    return _SPACES.get(space, f"memory space {space}")
 
 
 def shape_text(line: Line) -> str:
@@ -15,10 +22,13 @@ def shape_text(line: Line) -> str:
 
 def place_text(line: Line) -> str:
     """Where buffers of the stack's shape lie, or what became of it."""
+    if line.standing == "kept":
+        # Buffers of its shape on the device are other values, or the part being computed.
+        return "host" if HOST in line.spaces else "host, in another shape"
     if line.spaces:
-        where = " and ".join(_SPACES.get(space, f"memory space {space}") for space in line.spaces)
+        where = " and ".join(map(space_name, line.spaces))
         return where + (", slices on the host" if line.standing == "lost" and line.slice_on_host else "")
-    return "host, in another shape" if line.standing == "kept" else "no buffer of its shape"
+    return "no buffer of its shape"
 
 
 def bytes_text(ledger: Ledger, line: Line) -> str:
@@ -42,3 +52,37 @@ def ledger_text(ledger: Ledger) -> str:
     if ledger.reason:
         return f"not judged: {ledger.reason}"
     return "\n".join(line_text(ledger, line) for line in ledger.lines)
+
+
+def totals(ledger: Ledger) -> dict[str, int]:
+    """Owed bytes over all devices: in all, and by how the stacks stand."""
+    by: dict[str, int] = {"owed": 0, "kept": 0, "lost": 0, "undecided": 0}
+    for line in ledger.lines:
+        by["owed"] += line.owed
+        by[line.standing] += line.owed
+    return by
+
+
+def ledger_json(ledger: Ledger) -> dict[str, Any]:
+    """The ledger as machines read it: bytes are over all devices, a shape is the global one."""
+    return {
+        "partitions": ledger.partitions,
+        "reason": ledger.reason or None,
+        "totals": totals(ledger),
+        "stacks": [
+            {
+                "name": line.stack.name,
+                "dtype": line.stack.dtype,
+                "shape": line.stack.shape,
+                "loops": line.stack.loops,
+                "where": line.stack.where,
+                "owed": line.owed,
+                "standing": line.standing,
+                "spaces": [space_name(space) for space in line.spaces],
+                "slice_on_host": line.slice_on_host,
+                "invariant": line.stack.invariant,
+                "output": line.stack.output,
+            }
+            for line in ledger.lines
+        ],
+    }

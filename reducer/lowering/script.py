@@ -35,7 +35,9 @@ class Recorded:
         fragments: literal pieces of the message, all of which must appear; see `fragments_of`.
         libtpu: its release, "" if unknown.
         sha256: of the library, in hex, "" if unknown.
-        host_temp: bytes of host memory of a compiled program, where these are the finding (an offload that was lost).
+        host_temp: bytes of host memory of a compiled program, where these are the finding.
+        lost: shapes as the compiled program's text prints them (``f32[4,3,8,128]``), where the finding is that they
+            lie in device memory alone (an offload that was lost).
     """
 
     outcome: Outcome
@@ -45,6 +47,7 @@ class Recorded:
     libtpu: str = ""
     sha256: str = ""
     host_temp: int | None = None
+    lost: tuple[str, ...] = ()
 
 
 def fragments_of(invariant: str, message: str) -> tuple[str, ...]:
@@ -161,6 +164,8 @@ def _record(one: Recorded) -> str:
     parts = [f"{quote(name)}: {quote(value)}" for name, value in fields.items() if value]
     if one.fragments:
         parts.append(f'"fragments": [{", ".join(map(quote, one.fragments))}]')
+    if one.lost:
+        parts.append(f'"lost": [{", ".join(map(quote, one.lost))}]')
     if one.host_temp is not None:
         parts.append(f'"host_temp": {int(one.host_temp)!r}')
     lines = "".join(f"        {part},\n" for part in parts)

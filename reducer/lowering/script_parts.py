@@ -20,6 +20,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import re
 import signal
@@ -121,6 +122,21 @@ def loaded_libtpu():
     return {"path": found[0], "sha256": digest.hexdigest(), "libtpu": version}
 
 
+def memory_of(shape, text):
+    """Where a compiled program's buffers of a shape lie: "device", "host" (also in another shape of as many
+    elements), or "" if there are none.
+    """
+    dtype, _, dims = shape.rstrip("]").partition("[")
+    size = math.prod(map(int, dims.split(",")))
+    found = ""
+    for other, layout in re.findall(rf"\\b{dtype}\\[([0-9,]+)\\](?:\\{{([^{{}}]*)\\}})?", text):
+        if "S(5)" in layout and math.prod(map(int, other.split(","))) == size:
+            return "host"
+        if other == dims:
+            found = "device"
+    return found
+
+
 def child(out, probe):
     """Compile, and write down each step: this process may not live to see the next one."""
 
@@ -147,7 +163,10 @@ def child(out, probe):
         say(outcome="rejected", message=str(error))
         return
     stats = getattr(compiled, "memory_analysis", getattr(compiled, "get_compiled_memory_stats", lambda: None))()
-    say(outcome="compiled", host_temp=getattr(stats, "host_temp_size_in_bytes", None))
+    host_temp = getattr(stats, "host_temp_size_in_bytes", None)
+    wanted = sorted({shape for record in RECORDED for shape in record.get("lost", ())})
+    places = {shape: memory_of(shape, compiled.as_text()) for shape in wanted}
+    say(outcome="compiled", host_temp=host_temp, places=places)
 
 
 def run(*extra):
@@ -184,6 +203,8 @@ def is_as(record, steps):
     """Whether what happened is this recorded outcome."""
     if steps["outcome"] != record["outcome"]:
         return False
+    if record["outcome"] == "compiled" and record.get("lost"):
+        return all(steps.get("places", {}).get(shape) == "device" for shape in record["lost"])
     if record["outcome"] == "compiled":
         return "host_temp" not in record or record["host_temp"] == steps["host_temp"]
     message = " ".join(steps.get("message", "").split())
@@ -204,6 +225,10 @@ def said(steps):
     head = f"{steps['outcome']} {steps.get('status', '')}".strip()
     if steps["outcome"] == "compiled":
         head += f", with {steps['host_temp']} bytes of temporary host memory"
+        shown = [
+            f"{shape} lies {f'in {place} memory' if place else 'nowhere'}"
+            for shape, place in steps.get("places", {}).items()
+        ]
     return "\\n          ".join([head, *(line[:600] for line in shown)])
 
 
@@ -230,7 +255,8 @@ def main():
     where = f"on libtpu {record.get('libtpu', '?')}; nothing is recorded for this one"
     place = "recorded for this libtpu" if known else where
     wanted = " ".join(record.get(key, "") for key in ("outcome", "status")).strip()
-    print(f"expected: {wanted} ({place})", *record.get("fragments", ()), sep="\\n          ")
+    lost = [f"{shape} lies in device memory alone" for shape in record.get("lost", ())]
+    print(f"expected: {wanted} ({place})", *record.get("fragments", ()), *lost, sep="\\n          ")
     print(f"happened: {said(steps)}")
     if is_as(record, steps):
         print("AS RECORDED")

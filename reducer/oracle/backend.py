@@ -125,7 +125,10 @@ class ModuleLowering(Lowering):
 
     def owed(self) -> Owed:
         """A module does not say which of its values leave a loop as a stack."""
-        return Owed(partitions=self._counts[1], reason="only programs and scripts say what they offload, not a module")
+        partitions = self._counts[1]
+        if not has_host_placement(self.text):
+            return Owed(partitions=partitions)
+        return Owed(partitions=partitions, reason="a module's text does not say which values it offloads")
 
     def compile(self, *, want_buffers: bool = False) -> Compiled:
         """Hand the module to the topology's client with the options ``jax.jit`` would use."""

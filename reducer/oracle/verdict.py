@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, Skipped
+from reducer.ledger.words import ledger_text
+from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, Skipped, message_of
 from reducer.oracle.signature import (
     LOST_OFFLOAD,
     Signature,
@@ -66,11 +67,18 @@ def _of_compiled(result: Result) -> Verdict:
     if ledger is None:
         return Verdict("ok")
     if ledger.reason:
-        # It compiled, which is what a caller without interest in the ledger asks for.
-        return Verdict("ok", reason=f"memory ledger: {ledger.reason}")
+        return Verdict("not-measurable", reason=f"it compiles, but {ledger.reason}")
     if (loss := ledger.loss) is not None:
         return Verdict("lost-offload", Signature(LOST_OFFLOAD, invariant=loss))
     return Verdict("ok")
+
+
+def said_of(result: Result) -> str:
+    """What is said of a result, for people: the compiler's message, or the memory ledger of a lost offload."""
+    if verdict(result).word == "lost-offload":
+        assert result.ledger is not None
+        return ledger_text(result.ledger)
+    return message_of(result.answer)
 
 
 def failure(result: Result) -> str | None:

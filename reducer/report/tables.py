@@ -16,6 +16,8 @@ from rich.text import Text
 from reducer.corpus.case import Case, release_order
 from reducer.corpus.store import Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
+from reducer.ledger import Ledger, bytes_text, ledger_text, place_text, shape_text, totals
+from reducer.oracle.outcome import Memory
 from reducer.report.render import line
 
 _SIGNATURE_LIMIT = 240
@@ -111,6 +113,40 @@ def verification_line(checked: Check | Damaged) -> str:
             return f"not judged   {slug} on {release}: {actual}"
 
 
+def show_ledger(ledger: Ledger, memory: Memory, console: Console | None = None) -> None:
+    """Print the memory ledger of a compiled program, the compiler's own figures under it as a cross-check.
+
+    Nothing is printed of a program that owes nothing to host memory.
+    """
+    console = console or Console()
+    if ledger.reason:
+        _line(console, f"  memory ledger: {line(ledger_text(ledger))}")
+        return
+    if not ledger.lines:
+        return
+    cells = [
+        (
+            line(one.stack.name, 40) or "-",
+            shape_text(one),
+            " x ".join(map(str, one.stack.loops)) or "-",
+            bytes_text(ledger, one),
+            one.standing + (" (same in each iteration)" if one.stack.invariant else ""),
+            place_text(one),
+        )
+        for one in ledger.lines
+    ]
+    heads = ("offloaded", "shape", "loops", "owed", "standing", "lies in")
+    _show(heads, cells, console, details=(), numbers={3}, empty="")
+    sums = totals(ledger)
+    _line(console, "  owed in all: " + ", ".join(f"{sums[k]} B {k}" for k in ("owed", "kept", "lost", "undecided")))
+    if ledger.partitions > 1:
+        _line(console, f"  sharding chosen by the compiler, over {ledger.partitions} devices")
+    figures = {"host temp": memory.host_temp, "device temp": memory.temp, "argument": memory.argument}
+    figures |= {"output": memory.output, "alias": memory.alias}
+    said = ", ".join(f"{name} {'unknown' if size is None else f'{size} B'}" for name, size in figures.items())
+    _line(console, f"  the compiler's figures per device, padded: {said}")
+
+
 def check_line(program: str, outcome: str, signature: str, seconds: float) -> str:
     """One line of `check`: program, outcome, signature, seconds."""
     words = (line(program), line(outcome), line(signature, _SIGNATURE_LIMIT), f"{seconds:.2f} s")
@@ -141,7 +177,7 @@ def _show(
         table.add_row(*map(Text, row))
     console.print(table)
     # A signature is too long for a column: under the table, each by the name in the table's first column.
-    for row, detail in zip(rows, details, strict=True):
+    for row, detail in zip(rows, details, strict=False):
         console.print(Text.assemble((row[0], "bold"), ": ", detail))
 
 
@@ -159,9 +195,10 @@ def plain_lines(
         return "  ".join(cells).rstrip()
 
     yield aligned(heads)
-    for row, detail in zip(rows, details, strict=True):
+    for i, row in enumerate(rows):
         yield aligned(row)
-        yield f"    {detail}"
+        if details:
+            yield f"    {details[i]}"
 
 
 def _line(console: Console, text: str) -> None:

@@ -14,7 +14,9 @@ from reducer.ir.codec import identity
 from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
 from reducer.ir.order import size
 from reducer.ir.types import Type
+from reducer.ledger import Owed, Stack, ledger_of
 from reducer.oracle.outcome import Answer, Compiled, Memory, Rejected, Result
+from reducer.oracle.verdict import KINDS, Kind
 
 COMPILED = Compiled(Memory())
 A_LONG_TIME = 1e6
@@ -46,6 +48,12 @@ def mixed(length: int) -> Program:
 def bug(name: str) -> Rejected:
     """A failure; each name is a signature of its own."""
     return Rejected(f"INTERNAL: during context [post-optimization]: the {name} invariant is violated")
+
+
+def lost(length: int = 6) -> Result:
+    """A program that compiles, and whose offload of a stack of so many tiles is lost."""
+    owed = Owed((Stack("float32", (length, 8, 128), (length,), "h", "eqns[0].body"),))
+    return Result(COMPILED, ledger=ledger_of(owed, {f"f32[{length},8,128]": (0,)}))
 
 
 class Listed:
@@ -85,7 +93,11 @@ class FakeOracle:
     """Answers at once; modules are the programs themselves unless `module` says otherwise."""
 
     def __init__(
-        self, answer: Callable[[Program], Answer], *, module: Callable[[Program], str] = identity, workers: int = 1
+        self,
+        answer: Callable[[Program], Answer | Result],
+        *,
+        module: Callable[[Program], str] = identity,
+        workers: int = 1,
     ) -> None:
         self.answer, self.module, self.workers = answer, module, workers
         self.asked: list[Program] = []
@@ -95,7 +107,9 @@ class FakeOracle:
         self.asked.append(candidate)
         future: Future[Result] = Future()
         try:
-            future.set_result(Result(self.answer(candidate), module_key=self.module(candidate)))
+            answer = self.answer(candidate)
+            result = answer if isinstance(answer, Result) else Result(answer)
+            future.set_result(msgspec.structs.replace(result, module_key=self.module(candidate)))
         except Exception as error:
             future.set_exception(error)
         return future
@@ -176,12 +190,13 @@ class Ran(msgspec.Struct):
 
 def run(
     items: Iterable[Program | BaseException | None],
-    answer: Callable[[Program], Answer] = lambda _: COMPILED,
+    answer: Callable[[Program], Answer | Result] = lambda _: COMPILED,
     workshop: FakeWorkshop | None = None,
     *,
     module: Callable[[Program], str] = identity,
     backlog: Iterable[Find] = (),
     grace: float = A_LONG_TIME,
+    kinds: Iterable[Kind] = KINDS,
 ) -> Ran:
     """Hunt through a list to its end."""
     oracle, lines = FakeOracle(answer, module=module), []
@@ -196,6 +211,7 @@ def run(
         corpus="corpus",
         notify=lines.append,
         backlog=list(backlog),
+        kinds=list(kinds),
     )
     return Ran(hunt.run(), hunt, oracle, workshop, lines)
 

@@ -102,7 +102,7 @@ def test_the_ledger_in_words() -> None:
     ledger = ledger_of(owed, {"f32[4,3,8,128]": (0,), "f32[8,128]": (5,), "f32[6,8,128]": (0, 5)})
     assert ledger_text(ledger) == (
         "'h', f32[4,3,8,128] over loops of 4 x 3, owes 49152 B of host memory: lost (HBM, slices on the host)\n"
-        "'h', f32[6,8,128] over loops of 6, owes 24576 B of host memory: kept (HBM and host)"
+        "'h', f32[6,8,128] over loops of 6, owes 24576 B of host memory: kept (host)"
     )
     assert [line.stack.loops for line in ledger.lost] == [(4, 3)]
 

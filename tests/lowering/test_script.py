@@ -33,6 +33,7 @@ BITCAST = Recorded(
 LOST = Recorded("compiled", libtpu="0.0.36", sha256="bb", host_temp=4096)
 CRASH = Recorded("crashed", "SIGABRT", fragments=("host_offload_utils.cc:225]", "Check failed:"), sha256="cc")
 HANGS = Recorded("timed-out", sha256="dd")
+STAYS = Recorded("compiled", sha256="ee", lost=("f32[4,3,8]", "f32[2,8]"))
 
 
 def program() -> Program:
@@ -47,7 +48,7 @@ def script(*others: Recorded, **keywords: Any) -> str:
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run the script's `main` on what its children are said to have reported; gives the exit code and the output."""
     path = tmp_path / "repro.py"
-    path.write_text(script(LOST, CRASH, HANGS))
+    path.write_text(script(LOST, CRASH, HANGS, STAYS))
     spec = importlib.util.spec_from_file_location("repro", path)
     assert spec is not None
     assert spec.loader is not None
@@ -89,12 +90,34 @@ CRASHED = {"outcome": "crashed", "status": "SIGABRT", "message": ABORT}
         ({**CRASHED, "sha256": "cc", "status": "SIGSEGV"}, 2),
         ({**CRASHED, "sha256": "cc", "message": "other.cc:1] Check failed"}, 2),
         ({"outcome": "timed-out", "sha256": "dd"}, 0),
+        ({**COMPILED, "sha256": "ee", "places": {"f32[4,3,8]": "device", "f32[2,8]": "device"}}, 0),
+        ({**COMPILED, "sha256": "ee", "places": {"f32[4,3,8]": "device", "f32[2,8]": "host"}}, 1),
+        ({**COMPILED, "sha256": "ee", "places": {"f32[4,3,8]": "device", "f32[2,8]": ""}}, 1),
+        ({**REJECTED, "sha256": "ee"}, 2),
         ({**REJECTED, "libtpu": "0.0.36"}, 2),
         ({}, 3),
     ],
 )
 def test_exit_codes(judge: Any, steps: dict[str, Any], code: int) -> None:
     assert judge(steps) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("%a = f32[4,3,8]{2,1,0:T(8,128)} copy(%b)", "device"),
+        ("%a = f32[4,3,8]{2,1,0:T(8,128)} copy(f32[4,3,8]{2,1,0:T(8,128)S(5)} %b)", "host"),
+        ("%a = f32[4,3,8] copy(f32[12,8]{1,0:T(8,128)S(5)} %b)", "host"),
+        ("%a = f32[4,3,8] copy(bf16[4,3,8]{2,1,0:S(5)} %b)", "device"),
+        ("%a = f32[4,3,9]{2,1,0:S(5)} copy(bf32[4,3,8] %b)", ""),
+    ],
+)
+def test_where_a_shape_lies(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "repro.py"
+    path.write_text(script(STAYS))
+    namespace: dict[str, Any] = {"__name__": "repro"}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    assert namespace["memory_of"]("f32[4,3,8]", text) == place
 
 
 def test_a_libtpu_that_does_not_compile_anything_is_not_judged(judge: Any, capsys: pytest.CaptureFixture[str]) -> None:

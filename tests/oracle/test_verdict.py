@@ -31,7 +31,7 @@ E1200 = "INVALID_ARGUMENT: E1200: Tensor ... but the layout for this output is n
     [
         (Result(COMPILED), "ok", None),
         (Result(COMPILED, ledger=KEPT), "ok", None),
-        (Result(COMPILED, ledger=UNKNOWN), "ok", None),
+        (Result(COMPILED, ledger=UNKNOWN), "not-measurable", None),
         (Result(COMPILED, ledger=Ledger()), "ok", None),
         (Result(COMPILED, ledger=LOST), "lost-offload", "lost-offload"),
         (Result(Rejected("INTERNAL: odd")), "failed", "error"),
@@ -68,4 +68,4 @@ def test_a_users_error_has_a_signature_and_is_no_failure() -> None:
 
 
 def test_why_nothing_was_judged_is_said() -> None:
-    assert verdict(Result(COMPILED, ledger=UNKNOWN)).reason == "memory ledger: no text"
+    assert verdict(Result(COMPILED, ledger=UNKNOWN)).reason == "it compiles, but no text"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reducer.errors import ProgramError
+from reducer.ir.edit import uses
 from reducer.ir.equations import Arg, Block, Cond, Equation, Fill, Lit, Name, Op, ShardingConstraint, Transfer, Var
 from reducer.ir.policies import Policy
 from reducer.ir.types import Type
@@ -62,7 +63,7 @@ class Writer:
         self.lines: list[str] = []
         self._values: dict[int, Value] = dict(values)
         self._types: dict[int, Type] = {var.id: var.type for var in block.params}
-        self._uses = names.use_counts(block)
+        self._uses = uses(block)
         #: Values not written yet, in order of evaluation: each used once, by something that follows.
         self._pending: dict[int, tuple[Equation, Expr]] = {}
         #: Constant arrays not written yet: they may be written anywhere.

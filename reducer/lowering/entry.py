@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Entry, Lit, Program, Spec
+from reducer.ir.equations import Entry, Program, Spec
 from reducer.ir.types import Type
-from reducer.ir.walk import types_of
+from reducer.ir.walk import arg_type, types_of
 from reducer.lowering import texts
 from reducer.lowering.texts import KEY_IMPLEMENTATIONS, attribute, call, pack
 
@@ -112,12 +112,8 @@ def _out_shardings(program: Program) -> str | None:
     specs = program.result_specs or (None,) * len(results)
     if len(specs) != len(results):
         raise ProgramError(f"{len(specs)} result specs for {len(results)} results", where="result_specs")
-    wanted = [_result(program, _type(r, types), spec) for r, spec in zip(results, specs, strict=True)]
+    wanted = [_result(program, arg_type(r, types), spec) for r, spec in zip(results, specs, strict=True)]
     return pack([w or "None" for w in wanted]) if any(wanted) else None
-
-
-def _type(arg: Arg, types: dict[int, Type]) -> Type:
-    return Type(arg.dtype) if isinstance(arg, Lit) else types[arg]
 
 
 def _result(program: Program, type_: Type, spec: Spec | None) -> str | None:

@@ -7,7 +7,6 @@ from there: blocks are closed, so these are known before the function is written
 from __future__ import annotations
 
 import keyword
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,7 +20,7 @@ RESERVED: Final = frozenset(
     (
         *keyword.kwlist,
         *("jax", "jnp", "np", "lax", "checkpoint_name", "set_xla_metadata"),
-        *("Mesh", "NamedSharding", "P", "SingleDeviceSharding", "TypeError", "map", "str"),
+        *("Mesh", "NamedSharding", "P", "SingleDeviceSharding", "TypeError", "complex", "map", "str"),
         *("program", "loss", "fn", "lower", "check", "device", "host", "mesh", "devices"),
     )
 )
@@ -104,12 +103,11 @@ def _roles(eqn: Equation) -> list[tuple[object, str]]:
         case Op(primitive="random_bits", args=args):
             return [(args[0], "key")] if args else []
         case _:
-            children = {f: getattr(eqn, f) for f in ("body",) if hasattr(eqn, f) and f in ("body",)}
-            body_ = children.get("body")
-            if not isinstance(body_, Block):
+            block = getattr(eqn, "body", None)
+            if not isinstance(block, Block):
                 return []
-            inner = roles(body_)
-            pairs = zip(args_of(eqn), body_.params, strict=False)
+            inner = roles(block)
+            pairs = zip(args_of(eqn), block.params, strict=False)
             return [(a, inner[p.id]) for a, p in pairs if p.id in inner]
 
 
@@ -124,9 +122,3 @@ def hint(eqn: Equation) -> str:
             return _CALLED.get(primitive, "")
         case _:
             return ""
-
-
-def use_counts(block: Block) -> Counter[int]:
-    """How often each variable is used in this block, results included."""
-    uses = [a for eqn in block.eqns for a in args_of(eqn)] + list(block.results)
-    return Counter(a for a in uses if isinstance(a, int))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -119,18 +119,13 @@ def scalar(lit: Lit) -> Expr:
 
 def fill(type_: Type, value: str) -> Expr:
     """An array of one repeated number, on the device."""
-    shape, kind = tuple_of(type_.shape), dtype(type_.dtype)
+    shape, kind = attribute(type_.shape), dtype(type_.dtype)
     text = number(value, type_.dtype).text
     if text in ("0.0", "0", "False"):
         return Expr(f"jnp.zeros({shape}, {kind})")
     if text in ("1.0", "1", "True"):
         return Expr(f"jnp.ones({shape}, {kind})")
     return Expr(f"jnp.full({shape}, {text}, {kind})")
-
-
-def tuple_of(items: Iterable[Any]) -> str:
-    """A tuple of integers or strings as text."""
-    return repr(tuple(items))
 
 
 def quote(text: str) -> str:

@@ -22,6 +22,7 @@ from reducer.ir.equations import (
     Entry,
     Enum,
     Grad,
+    Lit,
     Mesh,
     Name,
     Op,
@@ -235,6 +236,16 @@ def test_names_of_values_hide_nothing_the_text_needs(name: str) -> None:
         value, _ = load(program, typed=typed).fn(np.ones(4, np.float32))
         assert np.isfinite(value)
     assert jax.config.jax_enable_x64 is False
+
+
+def test_a_value_called_complex_does_not_hide_the_number_type() -> None:
+    import numpy as np
+
+    b = Builder()
+    x = b.name(b.param(Type("complex64", (3,))), "complex")
+    scaled = b.op("mul", x, Lit("complex64", "(1+2j)"))
+    fn = load(Program(b.block(b.op("add", scaled, x)))).fn
+    assert np.array_equal(fn(np.ones(3, np.complex64)), np.full(3, 2 + 2j, np.complex64))
 
 
 @pytest.mark.parametrize(

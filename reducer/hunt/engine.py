@@ -148,7 +148,7 @@ class Hunt:
                 except Exhausted:
                     more = False
                 done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in [one for one in flying if one in done]:  # in the order of asking, not of a set
                     self._take(flying.pop(future), future.result())
                 if not flying:
                     time.sleep(0.005)

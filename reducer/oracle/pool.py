@@ -295,22 +295,25 @@ class Pool:
             self._changed.notify_all()
 
     def _answer(self, slot: Slot, task: Task) -> None:
+        failed: BaseException | None = None
+        results: list[Result] = []
         try:
-            results = [
+            results += (
                 slot.ask(task.job, task.timeout, fresh=task.fresh, first=index == 0, want=task.want)
                 for index in range(task.times)
-            ]
+            )
         except ScanshrinkError as error:
-            with self._changed:
-                self._count["running"] -= 1
-            task.future.set_exception(error)
-            return
-        except BaseException as error:  # a bug of ours: it belongs to whoever waits, not to a silent thread
-            task.future.set_exception(error)
-            raise
+            failed = error
+        except BaseException as error:
+            # A bug of ours: whoever waits is told, and the queue is served further, by another worker.
+            failed = error
+            slot.close()
         with self._changed:
             self._count["running"] -= 1
-        self._finish(task, results)
+        if failed is not None:
+            task.future.set_exception(failed)
+        else:
+            self._finish(task, results)
 
     def _finish(self, task: Task, results: list[Result]) -> None:
         with self._changed:

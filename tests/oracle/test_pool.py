@@ -19,6 +19,7 @@ from reducer.oracle.confirm import confirm
 from reducer.oracle.jobs import ProgramJob, ScriptJob
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Result, Skipped, TimedOut
 from reducer.oracle.pool import Pool, default_memory_limit
+from reducer.oracle.slot import Slot
 from reducer.oracle.target import Target
 
 FAKE = [sys.executable, "-S", "-E", str(Path(__file__).with_name("fake_worker.py"))]
@@ -170,6 +171,20 @@ def test_children_of_a_dead_worker_end_too(one):
     pid = one.submit(job()).result().worker_pid
     assert isinstance(one.submit(job(compile=["child", 0])).result().answer, Crashed)
     assert all(gone(child) for child in group(pid))
+
+
+def test_a_bug_reaches_whoever_waits_and_the_pool_goes_on(one, monkeypatch):
+    converse = Slot._converse
+
+    def broken(*_, **__):
+        monkeypatch.setattr(Slot, "_converse", converse)
+        raise AssertionError("a bug")
+
+    monkeypatch.setattr(Slot, "_converse", broken)
+    with pytest.raises(AssertionError, match="a bug"):
+        one.submit(job()).result()
+    assert isinstance(one.submit(job()).result().answer, Rejected)
+    assert (one.stats().running, one.stats().starts) == (0, 2)
 
 
 def test_no_job_is_lost_among_crashes():

@@ -26,10 +26,7 @@ class Capture:
     def __init__(self, head: int = 16 * 1024, tail: int = 64 * 1024) -> None:
         self._head_room = head
         self._tail_room = tail
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
-        self.dropped = 0
+        self.clear()
 
     def add(self, data: bytes) -> None:
         """Append `data`, dropping the oldest of the tail for it."""
@@ -48,7 +45,10 @@ class Capture:
 
     def clear(self) -> None:
         """Forget everything."""
-        self.__init__(self._head_room, self._tail_room)  # type: ignore[misc]
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self.dropped = 0
 
     def text(self) -> str:
         """Return what is left, undecodable bytes escaped, and a mark where some was dropped."""

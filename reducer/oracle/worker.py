@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from reducer.oracle import protocol
-from reducer.oracle.jobs import Job, ScriptJob
+from reducer.oracle.jobs import Job, ScriptJob, has_host_placement
 from reducer.oracle.outcome import Compiled, Invalid, Rejected, clip
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Worker:
             lowered = protocol.Lowered(
                 id=message.id,
                 module_key=lowering.key,
-                host_placement=_has_host_placement(lowering.text),
+                host_placement=has_host_placement(lowering.text),
                 seconds=time.perf_counter() - started,
                 module=lowering.text if message.want_module else "",
                 owed=lowering.owed() if message.want_ledger else None,
@@ -148,12 +148,6 @@ def _compile(lowering: Lowering, job: Job, *, want_buffers: bool) -> Compiled | 
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         # Python code on the way to the compiler (JAX's, MLIR's): the compiler was not reached.
         return Invalid(clip(_described(error, job)))
-
-
-def _has_host_placement(text: str) -> bool:
-    from reducer.oracle.jobs import has_host_placement
-
-    return has_host_placement(text)
 
 
 def _described(error: BaseException, job: Job) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Answer, Compiled, Memory, Skipped, clip, message_of, word
-from reducer.oracle.target import OptionValue, Target
+from reducer.oracle.target import OptionValue, Target, release_order
 
 #: Rises whenever an older scanshrink could not read a newer file, or would lose something by rewriting it.
 FORMAT: Final = 1
@@ -221,11 +221,6 @@ class Case(_Part, frozen=True, kw_only=True, omit_defaults=False):
         return self.tiers[self.tier]
 
     @property
-    def smallest_program(self) -> Program | None:
-        """The program of the minimum, or None if the case has a module only."""
-        return self.minimum.program
-
-    @property
     def key(self) -> tuple[str, str, str]:
         """What makes two cases one: kind, signature, tier."""
         return self.kind, self.signature, self.tier
@@ -272,12 +267,6 @@ def without_paths(message: str) -> str:
 def release_name(libtpu: str) -> str:
     """A release as it is; of a path only the last part."""
     return PurePath(libtpu).name if "/" in libtpu else libtpu
-
-
-def release_order(libtpu: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key that puts 0.0.9 before 0.0.42.1, and names that are no release last."""
-    parts = re.findall(r"\d{1,9}|[A-Za-z]+", libtpu)
-    return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts)
 
 
 def _by_release(record: OutcomeRecord) -> tuple[object, ...]:

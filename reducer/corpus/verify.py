@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from reducer.corpus.case import Case, OutcomeRecord, release_order
+from reducer.corpus.case import Case, OutcomeRecord
 from reducer.corpus.store import Damaged
 from reducer.errors import InputError
+from reducer.oracle.target import release_order
 
 
 class Verdict(StrEnum):

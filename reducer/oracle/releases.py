@@ -26,6 +26,7 @@ import filelock
 
 from reducer.errors import StorageError, TargetError
 from reducer.oracle.cachedir import CACHE_VARIABLE, cache_root, make_folder
+from reducer.oracle.target import RELEASE, release_order
 
 QUOTA = 20 << 30
 """Most bytes of releases kept, some forty of them."""
@@ -53,12 +54,7 @@ def cached_releases() -> list[str]:
     """Return the releases on disk, oldest first."""
     folder = releases_folder()
     found = [path.parent.name for path in folder.glob(f"*/{LIBRARY}")] if folder.is_dir() else []
-    return sorted(found, key=version_key)
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Return a key that orders releases such as "0.0.9" < "0.0.42" < "0.0.42.1"."""
-    return tuple(int(number) for number in re.findall(r"\d+", version))
+    return sorted(found, key=release_order)
 
 
 def list_releases() -> list[str]:
@@ -67,7 +63,7 @@ def list_releases() -> list[str]:
     match = re.search(r"^Available versions:(.*)$", done.stdout, re.MULTILINE)
     if done.returncode != 0 or match is None:
         raise TargetError(f"pip cannot list the libtpu releases: {_last_line(done.stderr)}", hint="is there a network?")
-    return sorted((version.strip() for version in match[1].split(",")), key=version_key)
+    return sorted((version.strip() for version in match[1].split(",")), key=release_order)
 
 
 def fetch_release(version: str) -> Path:
@@ -75,6 +71,8 @@ def fetch_release(version: str) -> Path:
 
     Raises `TargetError` for an unknown release or no network, `StorageError` when it cannot be kept.
     """
+    if not RELEASE.match(version):  # it becomes a folder's name, and an argument of pip's
+        raise TargetError(f"{version!r} is no libtpu release", hint='such as "0.0.50.1"')
     folder = releases_folder() / version
     library = folder / LIBRARY
     if _touch(library):
@@ -176,7 +174,7 @@ def _download(version: str, folder: Path) -> Path:
 def _check_known(version: str) -> None:
     known = list_releases()
     if version not in known:
-        place = bisect.bisect(known, version_key(version), key=version_key)
+        place = bisect.bisect(known, release_order(version), key=release_order)
         near = known[max(min(place, len(known) - 2) - 2, 0) :][:4]
         raise TargetError(f"there is no libtpu release {version}", hint=f"near it: {', '.join(near)}")
 

@@ -39,7 +39,8 @@ TOPOLOGIES: tuple[str, ...] = (
 )
 """Topology names that were seen to compile on a machine without a TPU."""
 
-_RELEASE = re.compile(r"\d+(\.\d+)+([a-z.]+\d+)*\Z")
+RELEASE = re.compile(r"\d+(\.\d+)+([a-z.]+\d+)*\Z")
+"""What a libtpu release is called."""
 _OPTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
@@ -88,6 +89,12 @@ def resolve_target(
     except OSError as error:
         raise TargetError(f"cannot read {path}: {error.strerror or error}") from error
     return Target(libtpu=name, path=str(path.resolve()), sha256=digest, topology=topology, options=chosen)
+
+
+def release_order(libtpu: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key that puts 0.0.9 before 0.0.42.1, and names that are no release last."""
+    parts = re.findall(r"\d{1,9}|[A-Za-z]+", libtpu)
+    return tuple((0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts)
 
 
 def installed_libtpu() -> tuple[str, Path] | None:
@@ -155,7 +162,7 @@ def _find_library(spec: str | None) -> tuple[str, Path]:
             raise TargetError("no libtpu is installed", hint="pip install libtpu, or name a release or a path")
         return installed
     looks_like_a_path = os.sep in spec or spec.endswith(".so") or spec.startswith("~")
-    if not looks_like_a_path and _RELEASE.match(spec):
+    if not looks_like_a_path and RELEASE.match(spec):
         if installed is not None and installed[0] == spec and installed[1].is_file():
             return installed
         from reducer.oracle.releases import fetch_release

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from reducer.corpus.atomic import storing, write_file
-from reducer.corpus.case import Case, OutcomeRecord, release_order
+from reducer.corpus.case import Case, OutcomeRecord
 from reducer.corpus.store import Corpus, Damaged
 from reducer.ir.text import to_text
+from reducer.oracle.target import release_order
 from reducer.report.markdown import claim
 from reducer.report.render import environment, summary, target_text
 

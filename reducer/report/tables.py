@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reducer.corpus.case import Case, release_order
+from reducer.corpus.case import Case
 from reducer.corpus.store import Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
 from reducer.ledger import Ledger, bytes_text, ledger_text, place_text, shape_text, totals
 from reducer.oracle.outcome import Memory
+from reducer.oracle.target import release_order
 from reducer.report.render import line
 
 _SIGNATURE_LIMIT = 240

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reducer.corpus import CaseTarget, OutcomeRecord
-from reducer.corpus.case import MESSAGE_CAP, release_order, without_paths
+from reducer.corpus.case import MESSAGE_CAP, without_paths
 from reducer.oracle.outcome import Compiled, Crashed, Memory, Rejected, Skipped
-from reducer.oracle.target import Target
+from reducer.oracle.target import Target, release_order
 
 TARGET = Target(libtpu="/home/me/build/libtpu.so", path="/home/me/build/libtpu.so", sha256="a" * 64)
 

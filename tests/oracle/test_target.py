@@ -235,6 +235,14 @@ def test_an_unknown_release_names_near_ones(monkeypatch, root, version, near):
     assert leftovers(root) == []
 
 
+@pytest.mark.parametrize("version", ["../0.0.52", "0.0.52; x", "-h", "", "0"])
+def test_what_is_no_release_is_not_looked_for(monkeypatch, root, version):
+    monkeypatch.setattr(releases, "_pip", None)
+    with pytest.raises(TargetError, match="is no libtpu release"):
+        releases.fetch_release(version)
+    assert not root.exists() or leftovers(root) == []
+
+
 def test_no_network(monkeypatch, root):
     Pip(monkeypatch, stderr="WARNING: Retrying\nERROR: Could not find a version\nnoise")
     with pytest.raises(TargetError, match=r"pip cannot list the libtpu releases: ERROR: Could not find a version"):

@@ -21,6 +21,7 @@ from reducer.ir.equations import (
     Checkpoint,
     Cond,
     Equation,
+    Lit,
     Name,
     Program,
     Scan,
@@ -145,6 +146,8 @@ class _Ledger:
                     origins[eqn.outs[0].id] = origins[arg]
                     return
                 base, name = _source(arg, sources)
+                if isinstance(base, Lit):
+                    return  # a constant scalar: nobody keeps that anywhere
                 origins[eqn.outs[0].id] = _Origin(source=(tuple(outer), base), name=name)
             case Name(arg=arg) | ShardingConstraint(arg=arg):
                 if isinstance(arg, int) and arg in origins:
@@ -185,7 +188,9 @@ class _Ledger:
     def _out(self, eqn: Equation, results: list[_Origin | None], origins: dict[int, _Origin]) -> None:
         for var, origin in zip(eqn.outs, results, strict=True):
             if origin is not None and var.type.on_host:
-                origins[var.id] = origin
+                # Of a cond's branches the one that names the value says best where it comes from.
+                known = origins.get(var.id)
+                origins[var.id] = known if known is not None and known.name else origin
 
 
 def _entering(body: Block, args: tuple[Arg, ...], origins: Mapping[int, _Origin]) -> dict[int, _Origin]:

@@ -162,7 +162,7 @@ def owed_of(jaxpr: Any, partitions: int) -> Owed:
     from reducer.lowering.capture.entry import from_jaxpr
 
     try:
-        program = from_jaxpr(jaxpr, [None] * len(jaxpr.in_avals), rules="inline").program
+        program = from_jaxpr(jaxpr, [None] * len(jaxpr.in_avals), rules="inline", only_read=True).program
         return Owed(owed_stacks(program), partitions)
     except ProgramError as error:
         return Owed(partitions=partitions, reason=str(error))

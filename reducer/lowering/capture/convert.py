@@ -55,6 +55,8 @@ class Converter:
     """Converts jaxprs. `rules` says what becomes of custom derivative rules; `mesh` is the one mesh met so far."""
 
     rules: Rules = "keep"
+    #: The program will be read and not compiled: it may differ where the IR cannot say what JAX says.
+    only_read: bool = False
     mesh: Mesh | None = None
     #: > 0 inside a custom rule, where nested rules are never used: a program is differentiated once.
     in_rule: int = 0

@@ -103,13 +103,15 @@ def captured(
     return from_jaxpr(closed, leaves, rules=rules)
 
 
-def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep") -> Captured:
+def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep", only_read: bool = False) -> Captured:
     """The program of a closed jaxpr; `values` are its arguments.
+
+    `only_read`: it will not be compiled, and may differ in values nobody reads (uninitialised host memory).
 
     Raises:
         ProgramError: not expressible.
     """
-    converter = Converter(rules=rules)
+    converter = Converter(rules=rules, only_read=only_read)
     jaxpr, consts = versions.open_jaxpr(closed)
     frame = converter.frame()
     params = [frame.var(type_of(v.aval)) for v in jaxpr.invars]

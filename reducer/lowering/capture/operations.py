@@ -12,6 +12,7 @@ from reducer.ir.types import DTYPES, Type
 from reducer.lowering.capture.convert import Converter, handles, ids, operation, outs_of
 from reducer.lowering.capture.frame import Frame, transfer, type_of, zeros
 from reducer.lowering.capture.shardings import constrain, named_spec
+from reducer.lowering.capture.versions import on_device
 
 
 @handles("convert_element_type")
@@ -62,8 +63,11 @@ def _reshard(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]
 @handles("empty", "empty2")
 def _empty(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
     # Memory nobody writes to before it is read; JAX lowers it to zeros.
-    del converter, args
-    return (zeros(frame, eqn.outvars[0].aval),)
+    del args
+    aval = eqn.outvars[0].aval
+    if converter.only_read and (type_ := type_of(aval)).on_host:
+        return (transfer(frame, zeros(frame, on_device(aval)), type_, "host"),)
+    return (zeros(frame, aval),)
 
 
 @handles("tie")

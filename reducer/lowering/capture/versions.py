@@ -134,6 +134,13 @@ def struct_of(aval: Any) -> Any:
     return abstract(aval.shape, aval.dtype, host=on_host(aval))
 
 
+def on_device(aval: Any) -> Any:
+    """The type of a value after it was moved to the device."""
+    import jax
+
+    return jax.core.ShapedArray(aval.shape, aval.dtype)
+
+
 def abstract(shape: tuple[int, ...], dtype: Any, *, host: bool, like: Any = None) -> Any:
     """An abstract value, for which no device is needed; on the host with the sharding `like` if that has a mesh."""
     import jax

@@ -62,7 +62,7 @@ format: $(STAMP)
 wheel: $(STAMP)
 	"$(BIN)/python" -m build --wheel
 
-# Finds are not cleaned: corpus/ and hunt-*/ stay.
+# Finds are not cleaned: corpus/ and finds/ stay.
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find reducer strategies tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

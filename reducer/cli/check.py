@@ -26,7 +26,7 @@ from reducer.errors import InputError, ScanshrinkError, TargetError
 from reducer.ledger import ledger_json
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut, message_of, word
 from reducer.oracle.target import Target
-from reducer.oracle.verdict import said_of, verdict
+from reducer.oracle.verdict import said_of, verdict, verdict_of
 from reducer.report.render import line as visible
 
 
@@ -136,7 +136,7 @@ def _show_ledger(result: Result) -> None:
 def describe(item: Item, target: Target, result: Result) -> dict[str, Any]:
     """One result, as ``--json`` gives it."""
     outcome = result.outcome
-    judged = verdict(result)
+    judged = verdict_of(item.program, result) if item.program is not None else verdict(result)
     found = judged.signature
     return {
         "program": item.name,
@@ -145,7 +145,7 @@ def describe(item: Item, target: Target, result: Result) -> dict[str, Any]:
         "verdict": judged.word,
         "signature": found.text if found else None,
         "family": found.family if found else None,
-        "message": said_of(result),
+        "message": said_of(result) or judged.reason,
         "memory": _memory(outcome),
         "ledger": ledger_json(result.ledger) if result.ledger is not None else None,
         "rate": None,
@@ -162,6 +162,8 @@ def _memory(outcome: object) -> dict[str, int | None] | None:
 def line(row: dict[str, Any]) -> str:
     """One result, for people."""
     what = row["signature"] or (row["message"] if row["outcome"] == "invalid" else "")
+    if row["verdict"] == "nothing-to-offload":
+        what = f"nothing to offload: {row['message']}"
     if row["outcome"] == "incompatible":
         what = "this jaxlib and this libtpu cannot work together"
     memory = row["memory"] or {}

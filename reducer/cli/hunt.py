@@ -244,7 +244,7 @@ def _begin(folder: Path, seed: int | None, *, resume: bool, target: Target) -> t
             hint="give the --corpus, --libtpu, --topology and --option it had, or leave out --resume",
         )
     state = load_state(folder, last, target)
-    return last, state.batch, pending_finds(state)
+    return last, state.batch, pending_finds(state, folder)
 
 
 def _require_writable(folder: Path) -> None:

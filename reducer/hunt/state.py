@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from reducer.corpus.case import SLUG
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError, ProgramError
 from reducer.hunt.finds import Find, sort_of, tier_of
@@ -31,7 +32,7 @@ _HINT = "delete it to start anew"
 
 
 class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A find that still has to be confirmed or shrunk."""
+    """A find that still has to be confirmed or shrunk; `case` is the name of its folder, if it was saved."""
 
     program: msgspec.Raw
     signature: str
@@ -44,6 +45,7 @@ class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     finds: int
     counted: int
     kind: Kind = "error"
+    case: str = ""
 
 
 class HuntState(msgspec.Struct, frozen=True):
@@ -95,6 +97,7 @@ def save_state(corpus: Path, *, seed: int, batch: int, target: Target, pending: 
             finds=find.finds,
             counted=find.counted,
             kind=find.kind,
+            case=Path(find.case).name,
         )
         for find in pending
     )
@@ -123,16 +126,16 @@ def load_state(corpus: Path, seed: int, target: Target) -> HuntState:
     return state
 
 
-def pending_finds(state: HuntState) -> list[Find]:
-    """The state's finds, each checked.
+def pending_finds(state: HuntState, corpus: Path) -> list[Find]:
+    """The state's finds, each checked; `corpus` is where their cases lie.
 
     Raises:
         InputError: one of them is damaged.
     """
-    return [_find(number, row) for number, row in enumerate(state.pending)]
+    return [_find(number, row, corpus) for number, row in enumerate(state.pending)]
 
 
-def _find(number: int, row: Pending) -> Find:
+def _find(number: int, row: Pending, corpus: Path) -> Find:
     try:
         program = decode_program(bytes(row.program))
         check(program)
@@ -144,6 +147,7 @@ def _find(number: int, row: Pending) -> Find:
         and math.isfinite(row.first_seconds)
         and row.first_seconds >= 0
         and 0 <= row.counted <= row.finds
+        and (not row.case or SLUG.fullmatch(row.case))
     )
     if not sane:
         raise InputError(f"the hunt's state: pending find {number} contradicts itself", hint=_HINT)
@@ -163,4 +167,5 @@ def _find(number: int, row: Pending) -> Find:
         finds=row.finds,
         counted=row.counted,
         size=size(program),
+        case=str(corpus / row.case) if row.case and (corpus / row.case).is_dir() else "",
     )

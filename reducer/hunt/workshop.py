@@ -142,7 +142,9 @@ class RealWorkshop:
             StorageError: the corpus cannot be written.
         """
         find.tier = tier_of(find.program)
-        if self._corpus.find(find.kind, find.signature, find.tier):
+        known = self._corpus.find(find.kind, find.signature, find.tier)
+        if known:
+            find.case = str(self._corpus.path(known[0].slug))
             return
         try:
             self.keep(find)

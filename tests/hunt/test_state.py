@@ -53,19 +53,25 @@ def edited(folder: Path, change: dict[str, Any], *, pending: dict[str, Any] | No
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    finds = [find(program(3)), find(mixed(2), sort="mixed")]
+    (tmp_path / "a-case").mkdir()
+    finds = [find(program(3), case=str(tmp_path / "a-case")), find(mixed(2), sort="mixed")]
     save_state(tmp_path, seed=-7, batch=4, target=TARGET, pending=finds)
     state = load_state(tmp_path, -7, TARGET)
     assert (state.seed, state.batch) == (-7, 4)
-    again = pending_finds(state)
+    again = pending_finds(state, tmp_path)
     assert [msgspec.structs.asdict(f) for f in again] == [msgspec.structs.asdict(f) for f in finds]
+
+
+def test_a_case_that_was_deleted_is_saved_again(tmp_path: Path) -> None:
+    save_state(tmp_path, seed=7, batch=0, target=TARGET, pending=[find(program(3), case="x/gone")])
+    assert pending_finds(load_state(tmp_path, 7, TARGET), tmp_path)[0].case == ""
 
 
 def test_a_mixed_find_that_has_become_a_placement_is_one(tmp_path: Path) -> None:
     from .fakes import placement
 
     save_state(tmp_path, seed=1, batch=0, target=TARGET, pending=[find(placement(2), sort="mixed")])
-    (again,) = pending_finds(load_state(tmp_path, 1, TARGET))
+    (again,) = pending_finds(load_state(tmp_path, 1, TARGET), tmp_path)
     assert (again.tier, again.sort) == ("placement", "placement")
 
 
@@ -127,12 +133,13 @@ def test_a_state_that_is_not_what_it_says(tmp_path: Path, change: dict[str, Any]
         {"started_size": -1},
         {"first_seconds": -1.0},
         {"counted": 9},
+        {"case": "../elsewhere"},
     ],
 )
 def test_a_damaged_find_is_an_input_error(tmp_path: Path, change: dict[str, Any]) -> None:
     edited(tmp_path, {}, pending=change)
     with pytest.raises(InputError, match="pending find 0"):
-        pending_finds(load_state(tmp_path, 7, TARGET))
+        pending_finds(load_state(tmp_path, 7, TARGET), tmp_path)
 
 
 def test_an_unknown_field_of_a_find_is_refused(tmp_path: Path) -> None:

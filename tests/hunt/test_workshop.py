@@ -243,8 +243,10 @@ def test_shelving_does_not_touch_what_is_there(tmp_path: Path) -> None:
     shop.shelve(find(mixed(4)))
     case = only(tmp_path)
     assert (case.tier, case.notes) == ("program", (UNREDUCED,))
-    shop.shelve(find(mixed(2)))
+    again = find(mixed(2))
+    shop.shelve(again)
     assert only(tmp_path) == case
+    assert again.case == str(tmp_path / case.slug)
 
 
 def test_shelving_what_is_gone(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ from reducer.passes.ports import (
 from reducer.passes.shapes import (
     drop_all_axes,
     drop_axes,
+    shorten_loops,
     shrink_all_dimensions,
-    shrink_all_lengths,
     shrink_dimensions,
     shrink_to_tiles,
 )
@@ -73,7 +73,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("cut-values", "replace values by zeros", cut_values, 4, "log"),
     Pass("inputs-for-values", "replace values by new inputs", inputs_for_values, 2, "linear"),
     Pass("unwrap-regions", "replace regions by what is in them", unwrap_regions, 4, "log"),
-    Pass("shrink-all-lengths", "make many loops turn once", shrink_all_lengths, 3, "log"),
+    Pass("shorten-loops", "make all loops turn twice", shorten_loops, 3, "1"),
     Pass("drop-branches", "drop branches of conds", drop_branches, 2, "linear"),
     Pass("simplify-policies", "simplify checkpoint policies", simplify_policies, 2, "linear"),
     Pass("merge-names", "make two names one", merge_names, 1, "square"),

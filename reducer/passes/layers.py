@@ -8,12 +8,13 @@ from functools import partial
 import msgspec
 
 from reducer.ir.edit import rewrite, zeros
-from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Name, Op, Program, Scan, Var
+from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Fill, Name, Op, Program, Scan, Var
 from reducer.ir.nest import swap, value_to_input
+from reducer.ir.order import size
 from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, blocks, equations, fresh, types_of
 from reducer.passes.base import Candidate
-from reducer.passes.relevance import Relevance
+from reducer.passes.relevance import LARGE, Relevance
 from reducer.passes.simplify import CANONICAL
 
 
@@ -93,10 +94,15 @@ def _swap_and_reset(block: Block, i: int) -> Block:
 
 
 def inputs_for_values(program: Program) -> Iterator[Candidate[Program]]:
-    """One value replaced by a new input, with or without its gradient; all that only feeds it goes."""
+    """One value replaced by a new input, with or without its gradient; all that only feeds it goes.
+
+    For small programs only: in large ones deleting gets further for less.
+    """
+    if size(program) >= LARGE:
+        return
     for place in blocks(program):
         for eqn in reversed(place.block.eqns):
-            if not isinstance(eqn, Op):
+            if isinstance(eqn, Fill | Name):
                 continue
             for var in eqn.outs:
                 yield partial(value_to_input, program, place.path, var.id)

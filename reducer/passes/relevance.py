@@ -6,6 +6,9 @@ from reducer.ir.equations import Block, Checkpoint, Equation, Name, Program, Sca
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Policy, offloads
 from reducer.ir.walk import args_of, children, equations
 
+#: From so many equations on a program is large: one region kept is a good guess there, one value cut a poor one.
+LARGE = 48
+
 
 def offloaded_names(program: Program) -> frozenset[str]:
     """Names that some policy of the program moves to host memory."""

@@ -22,10 +22,11 @@ def shrink_all_dimensions(program: Program) -> Edits[Program]:
     return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
 
 
-def shrink_all_lengths(program: Program) -> Edits[Program]:
-    """Any set of loops at once, each to a single turn."""
-    free = _free(program, lengths=True)
-    return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
+def shorten_loops(program: Program) -> Iterator[Candidate[Program]]:
+    """All loops at once to two turns: one is often too few, and three are rarely needed."""
+    long = [d for d in _free(program, lengths=True) if d.size > 2]
+    if long:
+        yield lambda: resized(program, [(d, 2) for d in long])
 
 
 def shrink_dimensions(program: Program) -> Numbers[Program]:

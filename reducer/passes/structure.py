@@ -14,11 +14,9 @@ from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, args_of, blocks, children, equations, types_of
 from reducer.ir.whole import isolate
 from reducer.passes.base import Candidate, Edits
-from reducer.passes.relevance import Relevance
+from reducer.passes.relevance import LARGE, Relevance
 from reducer.passes.tools import changed
 
-#: `keep_one` is for programs of at least so many equations; in smaller ones deleting gets there as fast.
-LARGE = 48
 #: Most candidates of `keep_one`: what a guess may cost, however large the program.
 GUESSES = 24
 

@@ -41,7 +41,7 @@ def test_listing() -> None:
         "cut-values",
         "inputs-for-values",
         "unwrap-regions",
-        "shrink-all-lengths",
+        "shorten-loops",
         "drop-branches",
         "simplify-policies",
         "merge-names",

@@ -1,4 +1,4 @@
-"""Pass `shrink-all-lengths`: make many loops turn once."""
+"""Pass `shorten-loops`: make all loops turn twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reducer.ir.equations import Program
 from reducer.ir.types import parse_type
 
 
-def test_loops_turn_once(run: Callable[..., str]) -> None:
+def test_all_loops_turn_twice(run: Callable[..., str]) -> None:
     inner = Builder()
     inner_block = inner.block(inner.op("sin", inner.param(parse_type("f32[4]"))))
     body = Builder()
@@ -18,12 +18,12 @@ def test_loops_turn_once(run: Callable[..., str]) -> None:
     x = b.param(parse_type("f32[4]"))
     program = Program(b.block(*b.scan(body.block(y, y), length=3, carry=[x], unroll=3)))
     assert (
-        run("shrink-all-lengths", program)
+        run("shorten-loops", program)
         == """\
 { lambda ; a:f32[4]. let
-    b:f32[4] c:f32[1,4] = scan[length=1 num_carry=1
+    b:f32[4] c:f32[2,4] = scan[length=2 num_carry=1 unroll=2
       body={ lambda ; d:f32[4]. let
-          e:f32[4] = scan[length=1 num_carry=1
+          e:f32[4] = scan[length=2 num_carry=1
             body={ lambda ; f:f32[4]. let
                 g:f32[4] = sin f
               in (g,) }

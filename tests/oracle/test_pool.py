@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from reducer.errors import TargetError, WorkerError
-from reducer.oracle import cache as cache_module
 from reducer.oracle.cache import OutcomeCache
+from reducer.oracle.cachefile import QUOTA
 from reducer.oracle.confirm import confirm
 from reducer.oracle.jobs import ProgramJob, ScriptJob
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Result, Skipped, TimedOut
@@ -466,7 +466,7 @@ def test_a_cache_that_turns_itself_off_costs_no_answer(tmp_path):
         assert not made.submit(job("a")).result().cached
         assert not made.submit(job("a")).result().cached
     assert len(warned) == 1
-    assert cache_module.QUOTA == 2 << 30
+    assert QUOTA == 2 << 30
 
 
 # --- confirming

@@ -3,6 +3,7 @@
 from reducer.ledger.buffers import HOST, Buffers, buffers_of
 from reducer.ledger.judge import Ledger, Line, Standing, judge, ledger_of, loss_text
 from reducer.ledger.owed import Owed, Stack, owed_stacks
+from reducer.ledger.unused import Unused, unused
 from reducer.ledger.words import bytes_text, ledger_json, ledger_text, line_text, place_text, shape_text, totals
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Owed",
     "Stack",
     "Standing",
+    "Unused",
     "buffers_of",
     "bytes_text",
     "judge",
@@ -25,4 +27,5 @@ __all__ = [
     "place_text",
     "shape_text",
     "totals",
+    "unused",
 ]

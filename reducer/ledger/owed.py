@@ -38,9 +38,8 @@ class Stack(msgspec.Struct, frozen=True):
     """One value owed to host memory.
 
     `dtype` and `shape` are of the global value with all loops it escapes, the outermost first; `loops` their lengths.
-    `name` is the
-    checkpoint name it was kept under, or "". `where` is the block of the transfer. `invariant`: some loop it escapes
-    does not change it. `output`: the program returns it.
+    `name` is the checkpoint name it was kept under, or "", and `also` are further names of the same value. `where` is
+    the block of the transfer. `invariant`: some loop it escapes does not change it. `output`: the program returns it.
     """
 
     dtype: str
@@ -50,6 +49,7 @@ class Stack(msgspec.Struct, frozen=True):
     where: str
     invariant: bool = False
     output: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -99,11 +99,14 @@ class _Ledger:
     def record(self, origin: _Origin, type_: Type, *, output: bool = False) -> None:
         key = (origin.source, origin.loops)
         known = self.stacks.get(key)
+        before = (known.name, *known.also) if known is not None else ()
+        names = [*dict.fromkeys(name for name in (*before, origin.name) if name)]
         self.stacks[key] = Stack(
             dtype=type_.dtype,
             shape=type_.shape,
             loops=origin.loops,
-            name=known.name if known and known.name else origin.name,
+            name=names[0] if names else "",
+            also=tuple(names[1:]),
             where=path_text(origin.source[0]),
             invariant=origin.invariant,
             output=output or (known is not None and known.output),

@@ -30,7 +30,7 @@ from reducer.oracle.pool import Pool, PoolStats
 from reducer.oracle.releases import cached_releases, fetch_release, list_releases
 from reducer.oracle.signature import Signature, is_finding, is_out_of_memory, is_user_error, signature
 from reducer.oracle.target import DEFAULT_TOPOLOGY, TOPOLOGIES, Target, parse_option, resolve_target
-from reducer.oracle.verdict import KINDS, Kind, Verdict, failure, said_of, verdict
+from reducer.oracle.verdict import KINDS, Kind, Verdict, failure, said_of, verdict, verdict_of
 
 __all__ = [
     "DEFAULT_TOPOLOGY",
@@ -79,5 +79,6 @@ __all__ = [
     "said_of",
     "signature",
     "verdict",
+    "verdict_of",
     "word",
 ]

@@ -9,6 +9,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from reducer.ir.equations import Program
+from reducer.ledger.owed import Owed
+from reducer.ledger.unused import unused
 from reducer.ledger.words import ledger_text
 from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, Skipped, message_of
 from reducer.oracle.signature import (
@@ -19,7 +22,7 @@ from reducer.oracle.signature import (
     signature,
 )
 
-Word: TypeAlias = Literal["ok", "failed", "lost-offload", "user-error", "not-measurable"]
+Word: TypeAlias = Literal["ok", "failed", "lost-offload", "nothing-to-offload", "user-error", "not-measurable"]
 Kind: TypeAlias = Literal["error", "lost-offload"]
 KINDS: tuple[Kind, ...] = ("error", "lost-offload")
 """What a hunt looks for. "error": the compiler rejects the program, crashes or hangs."""
@@ -60,6 +63,18 @@ def verdict(result: Result) -> Verdict:
     if is_out_of_memory(answer):
         return Verdict("not-measurable", found, reason="out of memory")
     return Verdict("failed", found)
+
+
+def verdict_of(program: Program, result: Result) -> Verdict:
+    """As `verdict`, and a program that compiles may have nothing to offload: its author wants to be told.
+
+    That is no failure of the compiler's, and hunts do not look for it.
+    """
+    found = verdict(result)
+    if found.word != "ok" or result.ledger is None:
+        return found
+    idle = unused(program, Owed(tuple(line.stack for line in result.ledger.lines)))
+    return Verdict("nothing-to-offload", reason="; ".join(map(str, idle))) if idle else found
 
 
 def _of_compiled(result: Result) -> Verdict:

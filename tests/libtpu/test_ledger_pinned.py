@@ -314,3 +314,23 @@ def test_a_module_says_why_it_is_not_judged(pool: Pool) -> None:
     assert isinstance(result.answer, Compiled)
     assert verdict(result).word == "not-measurable"
     assert verdict(result).reason == "it compiles, but a module's text does not say which values it offloads"
+
+
+def test_a_program_that_names_what_no_backward_pass_needs_is_told_so(pool: Pool) -> None:
+    """The name is on the layer's result, which the next layer takes as its own residual under no name."""
+    from reducer.ir.build import Builder
+    from reducer.ir.equations import Grad, Program
+    from reducer.ir.policies import OffloadNames
+    from reducer.ir.types import Type
+    from reducer.oracle.programs import program_job
+    from reducer.oracle.verdict import verdict_of
+
+    tile = Type("float32", (8, 128))
+    inner = Builder()
+    body = inner.block(inner.name(inner.op("tanh", inner.param(tile)), "h"))
+    layer = Builder()
+    step = layer.block(*layer.checkpoint(body, layer.param(tile), policy=OffloadNames(("h",)), prevent_cse=False))
+    b = Builder()
+    program = Program(b.block(*b.scan(step, length=4, carry=(b.param(tile),))), gradient=Grad((0,)))
+    found = verdict_of(program, pool.submit(program_job(program), want_ledger=True).result())
+    assert (found.word, found.reason) == ("nothing-to-offload", "h: the backward pass does not need this value")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reducer.ir.build import Builder
+from reducer.ir.equations import Grad, Program
+from reducer.ir.policies import OffloadNames
+from reducer.ir.types import Type
 from reducer.ledger import Ledger, Owed, Stack, ledger_of
 from reducer.oracle.outcome import (
     Compiled,
@@ -16,7 +20,7 @@ from reducer.oracle.outcome import (
     Skipped,
     TimedOut,
 )
-from reducer.oracle.verdict import failure, verdict
+from reducer.oracle.verdict import failure, verdict, verdict_of
 
 COMPILED = Compiled(Memory())
 OWED = Owed((Stack("float32", (4, 3, 8, 128), (4, 3), "h", "eqns[0].body"),))
@@ -69,3 +73,17 @@ def test_a_users_error_has_a_signature_and_is_no_failure() -> None:
 
 def test_why_nothing_was_judged_is_said() -> None:
     assert verdict(Result(COMPILED, ledger=UNKNOWN)).reason == "it compiles, but no text"
+
+
+def test_a_program_may_have_nothing_to_offload() -> None:
+    inner = Builder()
+    x = inner.param(Type("float32", (8, 128)))
+    body = inner.block(inner.name(inner.op("sin", x), "h"))
+    b = Builder()
+    x = b.param(Type("float32", (8, 128)))
+    program = Program(b.block(*b.checkpoint(body, x, policy=OffloadNames(("h",)))), gradient=Grad((0,)))
+    found = verdict_of(program, Result(COMPILED, ledger=Ledger()))
+    assert (found.word, found.kind, found.failure) == ("nothing-to-offload", None, None)
+    assert found.reason == "h: the backward pass does not need this value"
+    assert verdict_of(program, Result(COMPILED, ledger=LOST)).word == "lost-offload"
+    assert verdict_of(program, Result(COMPILED)).word == "ok"

@@ -28,9 +28,10 @@ import msgspec
 from reducer.errors import ScanshrinkError, WorkerError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import Confirmation
+from reducer.oracle.conversation import Want, known_answer
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
-from reducer.oracle.slot import Limits, Slot, Want, known_answer
+from reducer.oracle.slot import Limits, Slot
 from reducer.oracle.startup import START_SECONDS
 from reducer.oracle.target import Target
 

@@ -16,10 +16,10 @@ from reducer.errors import TargetError, WorkerError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.cachefile import QUOTA
 from reducer.oracle.confirm import confirm
+from reducer.oracle.conversation import Conversation
 from reducer.oracle.jobs import ProgramJob, ScriptJob
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Result, Skipped, TimedOut
 from reducer.oracle.pool import Pool, default_memory_limit
-from reducer.oracle.slot import Slot
 from reducer.oracle.target import Target
 
 FAKE = [sys.executable, "-S", "-E", str(Path(__file__).with_name("fake_worker.py"))]
@@ -174,13 +174,13 @@ def test_children_of_a_dead_worker_end_too(one):
 
 
 def test_a_bug_reaches_whoever_waits_and_the_pool_goes_on(one, monkeypatch):
-    converse = Slot._converse
+    run = Conversation.run
 
-    def broken(*_, **__):
-        monkeypatch.setattr(Slot, "_converse", converse)
+    def broken(*_):
+        monkeypatch.setattr(Conversation, "run", run)
         raise AssertionError("a bug")
 
-    monkeypatch.setattr(Slot, "_converse", broken)
+    monkeypatch.setattr(Conversation, "run", broken)
     with pytest.raises(AssertionError, match="a bug"):
         one.submit(job()).result()
     assert isinstance(one.submit(job()).result().answer, Rejected)

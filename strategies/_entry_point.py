@@ -1,4 +1,4 @@
-"""What Hypothesis calls when it is imported: teaches `st.from_type` about programs, types and policies.
+"""What Hypothesis calls when it is imported: teaches `st.from_type` about programs and types.
 
 It runs in every process that imports Hypothesis, so it loads nothing but the IR's classes; the strategies themselves
 are imported when one is first asked for.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -76,8 +77,7 @@ def _results(scope: Scope, state: State, outs: tuple[int, ...]) -> State:
     return dict(zip(state, outs, strict=False))
 
 
-def _region(inner: Node, scope: Scope, state: State, add: partial[tuple[int, ...]] | object) -> State:
-    assert callable(add)
+def _region(inner: Node, scope: Scope, state: State, add: Callable[..., tuple[int, ...]]) -> State:
     region, args = scope.region(state)
     body = region.finish(build(inner, region, args))
     return _results(scope, state, add(body, *state.values(), *map(scope.weight, region.weight_types())))

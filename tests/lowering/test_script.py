@@ -19,6 +19,7 @@ from reducer.ir.codec import decode
 from reducer.ir.equations import Program
 from reducer.ir.types import Type
 from reducer.lowering.script import Recorded, fragments_of, module_script, repro_script
+from reducer.oracle.environment import FIXED
 
 SEED = Path(__file__).parents[1] / "seed"
 MESSAGE = (
@@ -179,6 +180,17 @@ def test_it_has_the_program_as_emitted_and_imports_only_jax_and_the_standard_lib
     }
     assert modules <= {"jax", "numpy", *sys.stdlib_module_names}
     assert max(map(len, text.splitlines())) <= 130
+
+
+def test_it_asks_of_its_environment_what_a_worker_asks() -> None:
+    (settings,) = (
+        ast.literal_eval(node)
+        for node in ast.walk(ast.parse(script()))
+        if isinstance(node, ast.Dict)
+        and any(isinstance(k, ast.Constant) and k.value == "JAX_PLATFORMS" for k in node.keys)
+    )
+    # The other variables are about what Python prints, which the script leaves as it is.
+    assert settings == {name: value for name, value in FIXED.items() if not name.startswith("PYTHON")}
 
 
 def test_without_jax_nothing_is_judged(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ MOTIFS: Final = {
     "pooled": Motif(_pooled, ("red", "in")),
     "row_pooled": Motif(_row_pooled, ("red", "in"), min_rank=1),
     "attention": Motif(_attention, ("act", "dot", "in", "w"), min_rank=2, dots=True),
-    "batched": Motif(_batched, ("dot", "in", "w"), min_rank=3, max_rank=3),
+    "batched": Motif(_batched, ("dot", "in", "w"), min_rank=3, max_rank=3, dots=True),
     "heads": Motif(_heads, ("act", "in"), min_rank=1, even=True),
     "halves": Motif(_halves, ("act",), min_rank=1, even=True),
     "int8": Motif(_quantized("int8"), ("quant", "in")),

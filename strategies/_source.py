@@ -53,7 +53,10 @@ class Source:
 
     def pick(self, options: Sequence[T]) -> T:
         """One of the options; the first is the simplest. Drawn even where there is only one: see `Source`."""
-        # Hypothesis makes no choice between one option.
+        # Hypothesis mixes integers of 100 and more that it finds in the source of loaded modules into what it draws:
+        # with longer tables a seed would mean other programs once another module is imported.
+        assert len(options) < 100
+        # It makes no choice between one option.
         table = tuple(options) if len(options) > 1 else (options[0], options[0])
         turn = self._turns[table]
         self._turns[table] += 1
@@ -65,10 +68,10 @@ class Source:
         return self.pick((False,) * (one_in - 1) + (feature not in self.banned,))
 
     def some(self, options: Sequence[T]) -> tuple[T, ...]:
-        """A subset, in order, by one choice for each eight options. Shrinks to the empty one."""
+        """A subset, in order, by one choice for each six options. Shrinks to the empty one."""
         chosen: tuple[T, ...] = ()
-        for start in range(0, len(options), 8):
-            part = options[start : start + 8]
+        for start in range(0, len(options), 6):
+            part = options[start : start + 6]
             mask = self.pick(range(2 ** len(part)))
             chosen += tuple(option for i, option in enumerate(part) if mask >> i & 1)
         return chosen

@@ -30,7 +30,7 @@ def plan_stack(source: Source, *, max_depth: int, gradient: bool | None, dtypes:
     """Draw the plan of one stack."""
     depth = min(source.pick((1, 2, 2, 2, 2, 3)), max_depth)
     x = Type(draw_dtype(source, dtypes), draw_shape(source))
-    mesh, sharded = draw_mesh(source, one_in=6)
+    mesh, sharded = draw_mesh(source, one_in=5)
     slots: tuple[Slot, ...] = source.some(("aux", "y")) if source.chance(4, "slots") else ()
     node, x = _nest(source, _body(source, x, slots), x, depth, mesh, maps=mesh is None and "y" not in slots)
     if source.chance(12):
@@ -47,7 +47,7 @@ def _nest(source: Source, node: Node, x: Type, depth: int, mesh: Mesh | None, *,
     offloaded = source.pick(tuple(offload_places(depth)))
     # The shape whose inner loop the compiler would delete, were it not for the barrier.
     single = depth > 1 and source.chance(7)
-    divided = mesh is not None and _divides(x, mesh.size) and source.chance(2)
+    divided = mesh is not None and _divides(x, mesh.size) and source.pick((False, True, True))
     sharded_at = source.pick((depth, 0, 1)) if divided else -1
     for level in range(depth, -1, -1):
         if mesh is not None and level == sharded_at:

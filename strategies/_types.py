@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 DTYPES: Final = ("float32", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "int32")
 
 #: Exactly whole tiles.
-ALIGNED: Final[tuple[Shape, ...]] = ((8, 128), (16, 128), (8, 256), (2, 8, 128), (32, 128))
+ALIGNED: Final[tuple[Shape, ...]] = ((8, 128), (16, 128), (8, 256), (2, 8, 128), (4, 8, 128), (32, 128))
 #: Sizes 1, ranks 0 and 1, and sizes no tile divides.
 ODD: Final[tuple[Shape, ...]] = (
     (),

@@ -29,8 +29,31 @@ print("ok")
 """
 
 
-def run(script: str) -> str:
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+SEEDED = """
+import hashlib, sys
+sys.path.insert(0, ".")
+for module in sys.argv[1:]:
+    __import__(module)
+import hypothesis, strategies
+from hypothesis import HealthCheck, Phase, given, settings
+from reducer.ir.codec import encode
+digest = hashlib.sha256()
+
+@hypothesis.seed(7)
+@settings(max_examples=200, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@given(strategies.hunting())
+def take(program):
+    digest.update(encode(program))
+
+take()
+print(digest.hexdigest())
+"""
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -41,3 +64,10 @@ def test_from_type_without_importing_strategies():
 
 def test_importing_strategies_is_light():
     assert run(LIGHT) == "ok"
+
+
+def test_a_seed_means_the_same_programs_whatever_else_is_loaded(tmp_path, monkeypatch):
+    # Hypothesis reads constants out of the modules it takes for the user's own.
+    (tmp_path / "other.py").write_text("NUMBERS = (" + ", ".join(map(str, range(300))) + ")\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(SEEDED) == run(SEEDED, "other")

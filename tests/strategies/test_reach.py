@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pytest
 
@@ -58,11 +59,11 @@ def wanted(table: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reached(sample):
+    @cache
     def get(name: str) -> Counter[str]:
         return Counter(word for program in sample(name) for word in features(program))
 
-    known = {}
-    return lambda name: known.setdefault(name, get(name))
+    return get
 
 
 @pytest.mark.parametrize("word", wanted(STACKS))

@@ -7,6 +7,7 @@ import platform
 from typing import Literal
 
 from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMinimum, slug_for
+from reducer.corpus.case import release_name, without_paths
 from reducer.corpus.runner import record_of
 from reducer.ir.equations import Program
 from reducer.ir.order import size
@@ -29,14 +30,14 @@ ProgramTier = Literal["program", "placement"]
 
 
 def environment_of(target: Target) -> dict[str, str]:
-    """What a maintainer asks for: versions, and the variables that change what the compiler does."""
+    """What a maintainer asks for: versions, and the variables that change what the compiler does, without folders."""
     versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib")}
     return {
         "python": platform.python_version(),
         **versions,
-        "libtpu": f"{target.libtpu} (sha256 {target.sha256})",
+        "libtpu": f"{release_name(target.libtpu)} (sha256 {target.sha256})",
         "platform": platform.platform(),
-        **relevant_environment(),
+        **{name: without_paths(value) for name, value in relevant_environment().items()},
     }
 
 

@@ -8,6 +8,7 @@ from reducer.corpus import CaseTarget, OutcomeRecord
 from reducer.corpus.case import MESSAGE_CAP, without_paths
 from reducer.oracle.outcome import Compiled, Crashed, Memory, Rejected, Skipped
 from reducer.oracle.target import Target, release_order
+from reducer.record import environment_of
 
 TARGET = Target(libtpu="/home/me/build/libtpu.so", path="/home/me/build/libtpu.so", sha256="a" * 64)
 
@@ -58,3 +59,11 @@ def test_releases_in_order() -> None:
     names = ["libtpu.so", "0.0.52", "0.0.9", "0.0.42.1", "0.0.42", "0.0.100", "0.0.53.dev20261101"]
     ordered = ["0.0.9", "0.0.42", "0.0.42.1", "0.0.52", "0.0.53.dev20261101", "0.0.100", "libtpu.so"]
     assert sorted(names, key=release_order) == ordered
+
+
+def test_an_environment_names_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=/home/me/dumps --xla_dump_hlo_as_text")
+    known = environment_of(TARGET)
+    assert known["libtpu"] == f"libtpu.so (sha256 {TARGET.sha256})"
+    assert known["XLA_FLAGS"] == "--xla_dump_to=dumps --xla_dump_hlo_as_text"
+    assert "/home/" not in str(known)

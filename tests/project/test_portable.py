@@ -28,7 +28,7 @@ def files() -> list[Path]:
 def test_the_patterns_find_what_they_should() -> None:
     for text in ("/ro" + "ot/x", "'/ho" + "me/ada/src'", "at /Us" + "ers/ada/x.py", " /wo" + "rk/main"):
         assert HOMES.search(text), text
-    for text in ("./work/x", "~/home/x", "/home/me/x",  "tests/root/x", "/usr/lib", "a/home/ada/b"):
+    for text in ("./work/x", "~/home/x", "/home/me/x", "tests/root/x", "/usr/lib", "a/home/ada/b"):
         assert not HOMES.search(text), text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from reducer.oracle.base import Oracle
 from reducer.oracle.cache import OutcomeCache
-from reducer.oracle.confirm import Confirmation, confirm
+from reducer.oracle.confirm import Confirmation
 from reducer.oracle.doctor import Diagnosis, Problem, diagnose
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob, has_host_placement, module_partitions
 from reducer.oracle.outcome import (
@@ -63,7 +63,6 @@ __all__ = [
     "TimedOut",
     "Verdict",
     "cached_releases",
-    "confirm",
     "diagnose",
     "failure",
     "fetch_release",

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from reducer.oracle.outcome import Result, word
 from reducer.oracle.verdict import verdict
-
-if TYPE_CHECKING:
-    from reducer.oracle.jobs import Job
-    from reducer.oracle.pool import Pool
 
 
 def identity(result: Result) -> str:
@@ -40,8 +35,3 @@ class Confirmation(msgspec.Struct, frozen=True):
     def confirms(self, result: Result) -> bool:
         """Whether every repeat ended like `result`."""
         return self.stable and identity(result) in self.counts
-
-
-def confirm(pool: Pool, job: Job, times: int = 2, *, timeout: float | None = None) -> Confirmation:
-    """Repeat `job` `times` times in a new worker and wait for the counts. Raises what the pool raises."""
-    return pool.confirm(job, times, timeout=timeout, priority=1).result()

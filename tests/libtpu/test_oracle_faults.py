@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from reducer.errors import TargetError, WorkerError
-from reducer.oracle.confirm import confirm
 from reducer.oracle.environment import FIXED
 from reducer.oracle.jobs import ProgramJob
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut
@@ -193,7 +192,7 @@ def test_death_while_idle(one):
 
 
 def test_confirming_a_crash(one):
-    confirmation = confirm(one, bad("os.abort()"), 2)
+    confirmation = one.confirm(bad("os.abort()"), 2).result()
     assert confirmation.counts == {"SIGABRT": 2}
     assert confirmation.confirms(Result(Crashed("SIGABRT", "")))
 

@@ -15,7 +15,6 @@ import pytest
 from reducer.errors import TargetError, WorkerError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.cachefile import QUOTA
-from reducer.oracle.confirm import confirm
 from reducer.oracle.conversation import Conversation
 from reducer.oracle.jobs import ProgramJob, ScriptJob
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Rejected, Result, Skipped, TimedOut
@@ -475,7 +474,7 @@ def test_a_cache_that_turns_itself_off_costs_no_answer(tmp_path):
 
 
 def test_confirm(one):
-    confirmation = confirm(one, job(compile=["abort", 0]), 2)
+    confirmation = one.confirm(job(compile=["abort", 0]), 2).result()
     text = "SIGABRT some_file.cc:12 Check failed: a == b (# vs. #) Bad."
     assert confirmation.counts == {text: 2}
     assert confirmation.stable
@@ -494,7 +493,7 @@ def test_confirm_repeats_in_one_new_worker(one):
 
 def test_confirm_counts_a_flaky_job(one, tmp_path):
     flaky = job(lower=["abort-once", str(tmp_path / "flag")], outcome=COMPILED)
-    confirmation = confirm(one, flaky, 3)
+    confirmation = one.confirm(flaky, 3).result()
     assert sorted(confirmation.counts.values()) == [1, 2]
     assert confirmation.counts["compiled"] == 2
     assert not confirmation.stable

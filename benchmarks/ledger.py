@@ -1,0 +1,327 @@
+"""How well lost offloads are told from kept ones, how soon a hunt finds one, and what the memory ledger costs.
+
+    python benchmarks/ledger.py alarms --programs 2000 --libtpu 0.0.52 --libtpu 0.0.42.1 --write
+    python benchmarks/ledger.py losses --programs 300 --write
+    python benchmarks/ledger.py find --seeds 5 --jobs 2 --write
+    python benchmarks/ledger.py table --write
+    python benchmarks/ledger.py overhead --programs 150 --write
+
+Ground truth is a reading of the compiler's buffer assignment (`ledger_truth.py`) for stacks known from how a program
+was put together (`ledger_shapes.py`); neither shares code with the rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from common import ROOT, publish, spread, table
+from ledger_shapes import SHAPES, Planted, nest
+
+TOPOLOGY = "v5e:2x2"
+
+
+class Truth:
+    """The process that dumps and reads buffer assignments; replaced when the compiler takes it down."""
+
+    def __init__(self, library: str) -> None:
+        from reducer.oracle.environment import worker_environment
+
+        self._environment = {**worker_environment(library), "PYTHONPATH": str(ROOT)}
+        self._process: subprocess.Popen[str] | None = None
+
+    def host(self, text: str) -> list[tuple[str, tuple[int, ...]]] | None:
+        """Arrays in host memory, or None if the program does not compile there."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("ledger_truth.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                env=self._environment,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            print(json.dumps({"text": text, "topology": TOPOLOGY}), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            self.close()
+            return None
+        answer = json.loads(line)
+        return [(dtype, tuple(dims)) for dtype, dims in answer["host"]] if "host" in answer else None
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+def kept(planted: Planted, host: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
+    """Whether every stack that was planted has room on the host: as many elements of its dtype, or a device's part."""
+    room = {(dtype, prod(dims)) for dtype, dims in host}
+    parts = [k for k in range(1, planted.partitions + 1) if planted.partitions % k == 0]
+    return all(any((dtype, prod(dims) // k) in room for k in parts) for dtype, dims in planted.stacks)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One program: what the rule says and what is true."""
+
+    planted: Planted
+    word: str
+    loss: str | None
+    kept: bool | None
+
+
+def judged(planted: Sequence[Planted], release: str) -> Iterator[Judged]:
+    """Ask the rule and the truth about each program."""
+    from reducer.oracle.jobs import ProgramJob
+    from reducer.oracle.outcome import Compiled
+    from reducer.oracle.pool import Pool
+    from reducer.oracle.target import resolve_target
+    from reducer.oracle.verdict import verdict
+
+    target = resolve_target(release, TOPOLOGY)
+    truth = Truth(target.path)
+    try:
+        with Pool(target, 1) as pool:
+            for one in planted:
+                future = pool.submit(ProgramJob(one.text), want_ledger=True)
+                host = truth.host(one.text)
+                result = future.result()
+                compiled = isinstance(result.answer, Compiled)
+                word = verdict(result).word if compiled else "not compiled"
+                loss = result.ledger.loss if result.ledger is not None else None
+                yield Judged(one, word, loss, None if host is None or not compiled else kept(one, host))
+    finally:
+        truth.close()
+
+
+def alarms(options: argparse.Namespace) -> None:
+    """False alarms over programs of ten shapes, drawn evenly."""
+    names = list(SHAPES)
+    text = "## Lost offloads: false alarms\n\n"
+    for release in options.libtpu or ["0.0.52", "0.0.42.1"]:
+        rng = Random(options.seed)
+        planted = [SHAPES[names[i % len(names)]](rng) for i in range(options.programs)]
+        rows: dict[str, Counter[str]] = {name: Counter() for name in names}
+        for number, one in enumerate(judged(planted, release)):
+            count = rows[one.planted.shape]
+            alarm = one.word == "lost-offload"
+            count["programs"] += 1
+            if one.kept is None:
+                count["not compiled"] += 1
+                continue
+            count["kept" if one.kept else "lost"] += 1
+            count["unjudged"] += one.word == "not-measurable"
+            if alarm == one.kept:
+                count["false alarms" if alarm else "missed"] += 1
+                kind = "FALSE ALARM" if alarm else "MISSED"
+                print(f"{kind} {one.planted.shape} {one.loss} {one.planted.stacks}", file=sys.stderr)
+                if options.keep:
+                    Path(options.keep, f"{release}-{number}-{kind.split()[0].lower()}.py").write_text(one.planted.text)
+            if number % 50 == 49:
+                print(f"{release}: {number + 1} of {len(planted)}", file=sys.stderr, flush=True)
+        heads = ("programs", "not compiled", "kept", "lost", "false alarms", "missed", "unjudged")
+        cells = [(name, *(rows[name][h] for h in heads)) for name in names]
+        cells.append(("all", *(sum(rows[n][h] for n in names) for h in heads)))
+        text += f"On {release}, seed {options.seed}:\n\n{table(('shape', *heads), cells)}\n\n"
+    text += (
+        "*kept* and *lost* are by the buffer assignment; *false alarms* are kept and called lost, *missed* the reverse."
+    )
+    publish("ledger-alarms", text, write=options.write)
+
+
+def losses(options: argparse.Namespace) -> None:
+    """Recall on planted losses: nested scans on 0.0.52, an inner scan of one step on 0.0.36."""
+    rows = []
+    for release, barrier in (("0.0.52", False), ("0.0.36", True)):
+        rng = Random(options.seed)
+        planted = [nest(rng, barrier=barrier) for _ in range(options.programs // 2)]
+        found = list(judged(planted, release))
+        lost = [one for one in found if one.kept is False]
+        hit = [one for one in lost if one.word == "lost-offload"]
+        for one in lost:
+            if one.word != "lost-offload":
+                print(f"MISSED {one.planted.shape} {one.planted.stacks} {one.word}", file=sys.stderr)
+        false = sum(one.kept is True and one.word == "lost-offload" for one in found)
+        shown = ", ".join(f"{n} {what}" for what, n in Counter(one.loss for one in hit).most_common())
+        uncompiled = sum(one.kept is None for one in found)
+        share = f"{len(hit) / max(len(lost), 1):.1%}"
+        rows.append((release, planted[0].shape, len(found), uncompiled, len(lost), len(hit), share, false, shown))
+    heads = ("libtpu", "shape", "programs", "not compiled", "lost", "told", "recall", "false alarms", "as")
+    publish("ledger-losses", "## Lost offloads: recall\n\n" + table(heads, rows), write=options.write)
+
+
+def find(options: argparse.Namespace) -> None:
+    """Seconds from a cold start to the first lost offload, and the smallest case it is reduced to."""
+    from first_failure import library_of
+
+    rows = []
+    for release in options.libtpu or ["0.0.52", "0.0.36"]:
+        library = library_of(release)
+        firsts: list[float] = []
+        sizes: list[int] = []
+        for seed in range(options.seeds):
+            first, size = _hunt(library, seed, options)
+            print(f"{release} seed {seed}: first {first}, smallest {size}", file=sys.stderr, flush=True)
+            firsts.append(options.limit if first is None else first)
+            sizes += [size] if size is not None else []
+        rows.append((release, spread(firsts), spread(sizes, 0), f"{len(sizes)} of {options.seeds}"))
+    heads = ("libtpu", "first lost offload, s: median (min-max)", "equations of the smallest", "seeds reduced")
+    publish("ledger-find", "## Lost offloads: from nothing\n\n" + table(heads, rows), write=options.write)
+
+
+def _hunt(library: str, seed: int, options: argparse.Namespace) -> tuple[float | None, int | None]:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "reducer.cli", "hunt", "--libtpu", library, "--seed", str(seed), "--json"]
+        command += ["--jobs", str(options.jobs), "--seconds", str(options.limit), "--grace", str(options.grace)]
+        command += ["--corpus", f"{folder}/corpus", *(["--kinds", options.kinds] if options.kinds else [])]
+        environment = {**os.environ, "SCANSHRINK_CACHE": f"{folder}/cache"}
+        begun, first = time.monotonic(), None
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+        )
+        assert process.stderr is not None
+        assert process.stdout is not None
+        reduced = False
+        for line in process.stderr:
+            if line.startswith("new failure lost-offload"):
+                first = first or time.monotonic() - begun
+            if line.startswith("lost-offload: ") and not reduced:
+                reduced = True
+                process.send_signal(signal.SIGINT)  # one reduced find is enough
+        data: dict[str, Any] = json.loads(process.stdout.read() or "{}")
+        process.wait()
+        rows = [
+            r for r in data.get("signatures", ()) if r["kind"] == "lost-offload" and r["reduce_seconds"] is not None
+        ]
+        return first, min((row["size"] for row in rows), default=None)
+
+
+BIG = """
+PREVENT_CSE, ACT, DTYPE = False, jnp.tanh, jnp.float32
+
+def nested_with(keep):
+    inner = keep(layer, "h")
+    def block(c, w):
+        return lax.scan(inner, c, w)[0], None
+    return lambda x, ws: lax.scan(block, x, ws)[0]
+
+def flat_with(keep):
+    return lambda x, ws: lax.scan(keep(layer, "h"), x, ws)[0]
+"""
+
+CASES = (
+    ("flat, offloaded", "flat_with(offloaded)", (12,)),
+    ("flat, saved on the device", "flat_with(saved)", (12,)),
+    ("nested, offloaded", "nested_with(offloaded)", (4, 3)),
+    ("nested, saved on the device", "nested_with(saved)", (4, 3)),
+)
+
+
+def big(options: argparse.Namespace) -> None:
+    """Device and host memory of 12 layers that each keep 64 MiB, by where they keep it."""
+    from ledger_shapes import HEAD
+
+    from reducer.oracle.jobs import ProgramJob
+    from reducer.oracle.outcome import Compiled
+    from reducer.oracle.pool import Pool
+    from reducer.oracle.target import resolve_target
+    from reducer.oracle.verdict import verdict
+
+    rows = []
+    with Pool(resolve_target("0.0.52", TOPOLOGY), 1) as pool:
+        for name, function, loops in CASES:
+            x, ws = (16384, 1024), (*loops, 1024, 1024)
+            call = f"jax.jit(jax.grad(total({function}), 1)).trace(*given(devices, {x}, {ws}))"
+            head = "PREVENT_CSE = ACT = DTYPE = None\n" + HEAD
+            result = pool.submit(
+                ProgramJob(f"{head}{BIG}\ndef trace(devices):\n    return {call}\n"), want_ledger=True
+            ).result()
+            assert isinstance(result.answer, Compiled), result.answer
+            memory = result.answer.memory
+            assert memory.host_temp is not None
+            assert memory.temp is not None
+            rows.append((name, memory.host_temp >> 20, memory.temp >> 20, verdict(result).word))
+    text = (
+        "## Device memory at 768 MiB of residuals\n\n12 layers, f32[16384,1024] (64 MiB) each, v5e, libtpu 0.0.52.\n\n"
+    )
+    heads = ("program", "host temp, MiB", "device temp, MiB", "verdict")
+    publish("ledger-table", text + table(heads, rows), write=options.write)
+
+
+def overhead(options: argparse.Namespace) -> None:
+    """Worker seconds of programs as a hunt draws them, with and without the ledger; each asked for in turn."""
+    from reducer.errors import ProgramError
+    from reducer.hunt import Source
+    from reducer.oracle.outcome import Compiled
+    from reducer.oracle.pool import Pool
+    from reducer.oracle.programs import program_job
+    from reducer.oracle.target import resolve_target
+    from strategies import hunting
+
+    source = Source(hunting(), options.seed)
+    seconds = {False: 0.0, True: 0.0}
+    asked = 0
+    with Pool(resolve_target("0.0.52", TOPOLOGY), 1) as pool:
+        for program in source:
+            try:
+                job = program_job(program, require_host_placement=True)
+            except ProgramError:
+                continue
+            first = pool.submit(job).result()  # JAX's own caches are warm for both after this
+            if not isinstance(first.answer, Compiled):
+                continue
+            for want in (False, True) if asked % 2 else (True, False):
+                result = pool.submit(job, want_ledger=want).result()
+                seconds[want] += result.seconds_lower + result.seconds_compile
+            asked += 1
+            if asked == options.programs:
+                break
+    source.close()
+    more = seconds[True] / seconds[False] - 1
+    cells = [(asked, f"{seconds[False]:.1f}", f"{seconds[True]:.1f}", f"{more:+.1%}")]
+    heads = ("programs", "worker seconds without", "with", "more")
+    publish("ledger-overhead", "## What the memory ledger costs\n\n" + table(heads, cells), write=options.write)
+
+
+def main() -> None:
+    """Measure and publish."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["alarms", "losses", "find", "table", "overhead"])
+    parser.add_argument("--programs", type=int, default=100)
+    parser.add_argument("--libtpu", action="append")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds a hunt generates")
+    parser.add_argument("--grace", type=float, default=240.0, help="seconds more for reducing")
+    parser.add_argument("--kinds", help="as of `scanshrink hunt`; default: all")
+    parser.add_argument("--keep", help="folder for the texts of programs that were judged wrongly")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/benchmarks.md")
+    options = parser.parse_args()
+    {"alarms": alarms, "losses": losses, "find": find, "table": big, "overhead": overhead}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -151,7 +151,7 @@ def _compile(lowering: Lowering, job: Job, *, want_buffers: bool) -> Compiled | 
 
 
 def _described(error: BaseException, job: Job) -> str:
-    from reducer.oracle.backend import PROGRAM_FILE, describe_error
+    from reducer.oracle.sources import PROGRAM_FILE, describe_error
 
     return describe_error(error, files=[job.path if isinstance(job, ScriptJob) else PROGRAM_FILE])
 
@@ -170,7 +170,7 @@ def _import_jax() -> None:
     # Whole tracebacks: the filter costs time on each error, and adds a note about itself to the text.
     jax.config.update("jax_traceback_filtering", "off")
     # A compiler's message lists the frames an operation was traced from; ours say nothing of the program.
-    for name in ("worker.py", "backend.py"):
+    for name in ("worker.py", "backend.py", "sources.py"):
         source_info_util.register_exclusion(str(Path(__file__).with_name(name)))
     source_info_util.register_exclusion("<string>")
 

@@ -19,7 +19,6 @@ from reducer.oracle.pool import Pool
 from reducer.oracle.releases import cached_releases
 from reducer.oracle.target import DEFAULT_TOPOLOGY, TOPOLOGIES, Target, resolve_target
 
-_OLDEST_PYTHON = (3, 11)
 _START_SECONDS = 120.0
 
 
@@ -98,8 +97,6 @@ def _version(package: str) -> str:
 
 def _environment_problems() -> list[Problem]:
     problems = []
-    if sys.version_info < _OLDEST_PYTHON:
-        problems.append(Problem(f"Python {platform.python_version()} is too old", "use Python 3.11 or newer"))
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64"):
         problems.append(
             Problem(f"libtpu does not exist for {sys.platform} {platform.machine()}", "use Linux on x86-64")

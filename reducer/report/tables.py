@@ -148,12 +148,6 @@ def show_ledger(ledger: Ledger, memory: Memory, console: Console | None = None) 
     _line(console, f"  the compiler's figures per device, padded: {said}")
 
 
-def check_line(program: str, outcome: str, signature: str, seconds: float) -> str:
-    """One line of `check`: program, outcome, signature, seconds."""
-    words = (line(program), line(outcome), line(signature, _SIGNATURE_LIMIT), f"{seconds:.2f} s")
-    return "  ".join(word for word in words if word)
-
-
 def _show(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from reducer.corpus import Case, Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
-from reducer.report.tables import check_line, show_cases, show_failures, show_verification, verification_line
+from reducer.report.tables import show_cases, show_failures, show_verification, verification_line
 
 Make = Callable[..., Case]
 
@@ -99,8 +99,3 @@ def test_verification(make: Make) -> None:
     assert line == f"compiles     {slug} on 0.0.9, which is older than where it was found"
     assert verification_line(check(Verdict.AS_RECORDED)) == f"as recorded  {slug} on 0.0.52: rejected: b"
     assert shown(lambda c: show_verification(Verification(), c), terminal=False) == "0 cases\n"
-
-
-def test_check_line() -> None:
-    assert check_line("a.mlir", "rejected", "INTERNAL\nx", 0.123) == "a.mlir  rejected  INTERNAL x  0.12 s"
-    assert check_line("a.mlir", "compiled", "", 1) == "a.mlir  compiled  1.00 s"

@@ -17,6 +17,8 @@ _INDEX_COMMENT = re.compile(r"/\*index=\d+\*/")
 _LOCATIONS = re.compile(r"\n[ \t]*Suspected Python Code Location")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _INSTRUCTION = re.compile(r"(?:ROOT )?%[\w.-]+ = ")
+_OPCODE = re.compile(r" ?([a-z][a-z-]{0,60})\(")
+_COMPARED = (", actual shape is ", " vs ")
 _ATTRIBUTES = re.compile(r",? ?\b(?:metadata|frontend_attributes|backend_config|sharding|origin)=(?=\{)")
 _QUOTED = re.compile(r'"[^"]*"')
 _STARTING_FROM = re.compile(r"starting from [^()\n]{1,400}(?=\))")
@@ -54,11 +56,28 @@ def first_paragraph(text: str) -> str:
     return text[: min(ends)] if ends else text
 
 
+def opcode(text: str) -> str:
+    """Return the opcode of the first instruction printed in `text` (``%name = shape opcode(...)``); "" without one."""
+    named = _INSTRUCTION.search(text)
+    if named is None:
+        return ""
+    start = named.end()
+    shape = _SHAPE.match(text, start)
+    if shape is None and not text.startswith("(", start):
+        return ""
+    found = _OPCODE.match(text, shape.end() if shape else _skip_balanced(text, start))
+    return found[1] if found else ""
+
+
 def normalise(text: str) -> str:
-    """Return `text` on one line with names, shapes, dtypes, numbers and dumped instructions replaced by marks."""
+    """Return `text` on one line with names, shapes, dtypes, numbers and dumped instructions replaced by marks.
+
+    Of two compared shapes that differ in more than their memory it is said in what, since that is another bug.
+    """
     text = _PRIVATE.sub("?", text)
     text = _QUOTED.sub('"%"', text)
     text = _without_instructions(_without_attributes(_INDEX_COMMENT.sub("", text)))
+    difference = _difference(text)
     text = _SHAPE.sub(_shape_mark, text)
     text = _without_tuples(text)
     text = _STARTING_FROM.sub("starting from %", text)
@@ -71,7 +90,31 @@ def normalise(text: str) -> str:
     text = _DTYPE_WORD.sub("T", text)
     text = _NUMBER.sub("#", text)
     text = _NAME_LIST.sub("%", _NUMBER_LIST.sub("#", text))
-    return " ".join(_PRIVATE.sub(_restored, text).split()).strip(" :")
+    return " ".join(_PRIVATE.sub(_restored, text).split()).strip(" :") + difference
+
+
+def _difference(text: str) -> str:
+    """Return in what two compared shapes differ besides their memory, as the end of a sentence; "" if in nothing."""
+    for separator in _COMPARED:
+        left, found, right = text.partition(separator)
+        if not found:
+            continue
+        expected, actual = ([_shape_parts(shape) for shape in _SHAPE.findall(side)] for side in (left, right))
+        if len(expected) != len(actual):
+            continue
+        pairs = list(zip(expected, actual, strict=True))
+        for part, what in enumerate(("another dtype", "other dimensions", "another layout")):
+            # A printer may leave the layout out; that says nothing.
+            if any(a[part] != b[part] and a[part] and b[part] for a, b in pairs):
+                return f", of {what}"
+    return ""
+
+
+def _shape_parts(shape: str) -> tuple[str, str, str]:
+    """Return a printed shape's dtype, dimensions in brackets, and layout in braces without its memory space."""
+    dtype, _, rest = shape.partition("[")
+    dimensions, _, layout = rest.partition("]")
+    return dtype, f"[{dimensions}]", _SPACE.sub("", layout).strip("{}").rstrip(":")
 
 
 def _kept(digits: str) -> str:

@@ -2,8 +2,8 @@
 
 A signature is the status code (or signal), the compiler phase, and the violated invariant with everything taken out
 that belongs to the program: instruction names, shapes, layouts, dtypes, numbers, metadata, source locations. Memory
-spaces stay (``S(5)`` is host memory, 0 the device's), since which way a value went wrong is the bug. A crash adds the
-file and line of its CHECK.
+spaces stay (``S(5)`` is host memory, 0 the device's), since which way a value went wrong is the bug; for the same
+reason a slice that is read is told from one that is written. A crash adds the file and line of its CHECK.
 
 All of it is one pass of bounded, non-backtracking scans over at most `MESSAGE_CAP` characters.
 """
@@ -11,11 +11,12 @@ All of it is one pass of bounded, non-backtracking scans over at most `MESSAGE_C
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import msgspec
 
 from reducer.oracle.families import FAMILIES, FAMILY_FALLBACK_WORDS
-from reducer.oracle.invariant import first_paragraph, normalise
+from reducer.oracle.invariant import first_paragraph, normalise, opcode
 from reducer.oracle.outcome import MESSAGE_CAP, Crashed, Outcome, Rejected, TimedOut
 
 TEXT_LIMIT = 240
@@ -34,8 +35,11 @@ _STACK_REPORT = re.compile(r"\s*\*\*\* |\s*Fatal Python error")
 _FRAME = re.compile(r"^ *(?:PC: )?@ (.{1,200})$", re.MULTILINE)
 _OFFSETS = re.compile(r"(?:in |< )?libtpu\+0x[0-9a-f]+")
 _HANDLER = re.compile(r"^\(unknown\)|^\.\.\.")
+_STACK_OVERFLOW = re.compile(r"\s*\*\*\* SIG\w+ STACK OVERFLOW")
 _CRASH_WORDS = re.compile(r"Check failed:.{1,2000}|LLVM ERROR:.{1,2000}|terminate called.{1,2000}")
 _USER_ERROR = re.compile(r"\bE1200\b|layout for this output is not set to host memory")
+_READS = ("dynamic-slice", "dynamic-slice-start", "slice", "slice-start")
+_READ = " (read)"
 _OUT_OF_MEMORY = re.compile(r"Ran out of memory|Exceeded \w+ capacity|CompileTime\w*Oom")
 
 
@@ -125,10 +129,14 @@ def _of_rejection(message: str) -> Signature:
     phase = _PHASE.match(rest)
     if phase:
         rest = rest[phase.end() :]
+    # Reading a slice of a host array and writing one are compiled by different code; some releases refuse both in
+    # the same words, and name the instruction only in the list of what they were compiling.
+    read = _READ if opcode(rest) in _READS else ""
+    said = _shorten(normalise(first_paragraph(rest)), TEXT_LIMIT - len(read)) or "(no message)"
     return Signature(
         code=code[1] if code else "ERROR",
         phase=phase[1] if phase else "",
-        invariant=_shorten(normalise(first_paragraph(rest)), TEXT_LIMIT) or "(no message)",
+        invariant=said + read,
     )
 
 
@@ -150,8 +158,17 @@ def _of_crash(outcome: Crashed) -> Signature:
 
 
 def _frames(message: str) -> str:
-    """Return the two innermost frames that mean something: a function's name, or an offset into this libtpu."""
+    """Return the two innermost frames that mean something: a function's name, or an offset into this libtpu.
+
+    Where a stack runs out is chance; of an overflow the frame is told that the recursion goes through most often.
+    """
     frames = [frame for frame in _FRAME.findall(message) if not _HANDLER.search(frame)]
+    if frames and _STACK_OVERFLOW.match(message):
+        counts = Counter(frames)
+        # The report is cut anywhere in the cycle, so counts of equally frequent frames differ by one.
+        often = max(max(counts.values()) - 1, 2)
+        cycle = [frame for frame in counts if counts[frame] >= often]
+        return f"stack overflow in {min(cycle)}" if cycle else "stack overflow"
     return f"in {' < '.join(frames[:2])}" if frames else ""
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from reducer.oracle.families import FAMILIES
-from reducer.oracle.invariant import normalise
+from reducer.oracle.invariant import normalise, opcode
 from reducer.oracle.outcome import (
     MESSAGE_CAP,
     Compiled,
@@ -57,6 +57,28 @@ def sublane_check(file):
         f"{file}] Check failed: intermediate_calc.slice_size % intermediate_calc.update_detail.num_sublanes_per_chunk "
         "== 0 (1 vs. 0) Sublane slicing size not multiple of update chunk sublane size.",
     )
+
+
+def reading(dtype, opcode="dynamic-slice-start"):
+    shape = f"{dtype}[4,7]{{1,0:T(4,128)S(5)}}"
+    return (
+        f"\n\t\n\nError encountered while compiling %x.1 = (({shape}, s32[]{{:T(128)}}), {dtype}[1,7]{{1,0}}, "
+        f"u32[]{{:S(2)}}) {opcode}(%get-tuple-element.43, %copy.2), dynamic_slice_sizes={{1,7}}.\n\t\n\n"
+        f"Error encountered while compiling %while = ({shape}, s32[]) while(%tuple.9)"
+    )
+
+
+def copied(dims, layout, other, *, to_host):
+    old, new = f"f32[{dims}]{{{layout}}}", f"f32[{dims}]{{{other}}}"
+    old, new = (old, new.replace("}", "S(5)}")) if to_host else (old.replace("}", "S(5)}"), new)
+    return Rejected(
+        f"{POST}Expected instruction to have shape equal to ({old}, {old}, u32[]), actual shape is ({new}, {old}, "
+        f'u32[]):\n%copy-start = ({new}, {old}, u32[]) copy-start(%while.19), metadata={{op_name="jit(f)"}}{FRAMES}'
+    )
+
+
+def overflowed(*frames):
+    return Crashed("SIGSEGV", "*** SIGSEGV STACK OVERFLOW (see x)\nPC: " + "\n    ".join(f"@ {f}()" for f in frames))
 
 
 def check_failed(file, text, signal="SIGABRT"):
@@ -123,6 +145,60 @@ TABLE = {
                 f"{POST}Expected instruction to have shape equal to {TUPLES[1]}, actual shape is {TUPLES[0]}:\n"
                 f"ROOT %tuple.220 = {TUPLES[0]} tuple(%copy.94)"
             ),
+        ],
+    },
+    "copy-layout-to-host": {
+        "INTERNAL [post-optimization] Expected instruction to have shape equal to [], actual shape is [S(5)], of "
+        "another layout": [
+            copied("2,3,300", "2,1,0:T(4,128)", "2,0,1:T(2,128)", to_host=True),
+            copied("8,8", "1,0:T(8,128)", "1,0:T(4,128)", to_host=True),
+        ],
+    },
+    "copy-layout-from-host": {
+        "INTERNAL [post-optimization] Expected instruction to have shape equal to [S(5)], actual shape is [], of "
+        "another layout": [copied("1,8,8", "1,2,0:T(8,128)", "2,1,0:T(8,128)", to_host=False)],
+    },
+    "sublane-read-chunk": {
+        "INTERNAL Sublane slicing size not multiple of chunk sublane size. (read)": [
+            Rejected(f"INTERNAL: Sublane slicing size not multiple of chunk sublane size.{reading('s8')}"),
+            Rejected(f"INTERNAL: Sublane slicing size not multiple of chunk sublane size.{reading('f8e4m3fn')}"),
+        ],
+    },
+    "sublane-read-packing": {
+        "INTERNAL Sublane slicing size must be multiple of element packing factor. (read)": [
+            Rejected(f"INTERNAL: Sublane slicing size must be multiple of element packing factor.{reading('bf16')}"),
+            Rejected(
+                "INTERNAL: Sublane slicing size must be multiple of element packing factor."
+                f"{reading('f16', 'dynamic-slice')}"
+            ),
+        ],
+        "UNIMPLEMENTED Sublane slicing with mismatched tiling is only supported when the sublane slice size is a "
+        "multiple of the element packing factor (read)": [
+            Rejected(
+                "UNIMPLEMENTED: Sublane slicing with mismatched tiling is only supported when the sublane slice size "
+                "is a multiple of the element packing factor: %dynamic_slice.8 = bf16[1,7]{1,0:T(2,128)(2,1)} "
+                f"dynamic-slice(%param_0.13, %param_1.13), dynamic_slice_sizes={{1,7}}{COMPILING}"
+            )
+        ],
+    },
+    "slice-read-tile": {
+        "INTERNAL RET_CHECK failure (target.cc:2728) valid , shape: [], expected shape: [], context (read)": [
+            Rejected(
+                "INTERNAL: RET_CHECK failure (a/b/target.cc:2728) valid , shape: bf16[1,5,7]{2,0,1:T(4,128)}, expected "
+                "shape: bf16[1,5,7]{2,0,1:T(2,128)}, context: %dynamic_slice.4 = bf16[1,5,7]{2,0,1:T(4,128)} "
+                "dynamic-slice(%param_0.6, %param_1.5), dynamic_slice_sizes={1,5,7}"
+            )
+        ],
+    },
+    "slice-update-tile": {
+        "INTERNAL RET_CHECK failure (target.cc:2644) status.ok() layout does not match any allowed tile kind, shape: "
+        "[], expected shape: [], context": [
+            Rejected(
+                "INTERNAL: RET_CHECK failure (a/b/target.cc:2644) status.ok() layout does not match any allowed tile "
+                "kind, shape: f32[1,5]{1,0:T(4,128)}, expected shape: f32[1,5]{1,0:T(1,128)}, context: "
+                "%dynamic-update-slice-start = ((f32[4,5]{1,0:T(4,128)S(5)}, f32[1,5]{1,0:T(4,128)}, s32[]), "
+                "f32[4,5]{1,0:T(4,128)S(5)}, u32[]) dynamic-update-slice-start(%get-tuple-element.111, %copy.2, %add)"
+            )
         ],
     },
     "bitcast-majormost": {
@@ -234,6 +310,16 @@ TABLE = {
         "SIGSEGV in libtpu+0x99": [Crashed("SIGSEGV", "*** SIGSEGV, si_code=1\nPC: @ libtpu+0x99\n    @ (unknown)")],
         "SIGSEGV": [Crashed("SIGSEGV", ""), Crashed("SIGSEGV", "I1130 some log line about nothing")],
     },
+    # Where a stack runs out is chance, and so is the function that its report begins with.
+    "sigsegv-stack-overflow-in-lower": {
+        "SIGSEGV stack overflow in Lower()": [
+            overflowed("Mul", "Export", *("Lower", "LowerBlock", "Run") * 8),
+            overflowed("LowerBlock", "Run", *("Lower", "LowerBlock", "Run") * 8),
+            overflowed(*("Lower", "LowerBlock", "Run") * 8, "Lower"),
+            overflowed(*("LowerBlock", "Region", "Export", "Lower", "LowerBlock", "Run", "Lower") * 5),
+        ],
+    },
+    "sigsegv-stack-overflow": {"SIGSEGV stack overflow": [overflowed("A", "B", "C")]},
     "sigill": {"SIGILL": [Crashed("SIGILL", "")]},
     "memory-cap": {
         "memory-cap": [Crashed("memory-cap", "used more than 64 MiB of memory"), Crashed("memory-cap", "more")]
@@ -426,7 +512,29 @@ def test_signatures_are_values():
         ("0x7fff12 -3.5e+10 7", "# # #"),
         ("f32, bf16 and float8_e4m3fn, int8", "T, T and T, T"),
         ("xla::Foo::bar2", "xla::Foo::bar2"),
+        ("a (f32[2]{0} vs f32[2]{0:S(5)})", "a ([] vs [S(5)])"),
+        ("a (f32[2]{0} vs f32[2])", "a ([] vs [])"),
+        ("a (f32[2]{0} vs f32[3]{0:S(5)})", "a ([] vs [S(5)]), of other dimensions"),
+        ("a (f32[2]{0} vs bf16[3]{0})", "a ([] vs []), of another dtype"),
+        ("a (f32[2,3]{0,1} vs f32[2,3]{1,0})", "a ([] vs []), of another layout"),
+        ("a (f32[2]{0:T(128)} vs f32[2]{0:T(256)S(5)})", "a ([] vs [S(5)]), of another layout"),
+        ("a (f32[2]{0} vs f32[3]{0}) in f32[4]{0}", "a ([] vs []) in []"),
     ],
 )
 def test_normalise(text, expected):
     assert normalise(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("said: %a.1 = f32[2]{0:S(5)} dynamic-slice(%b), x={1}", "dynamic-slice"),
+        ("ROOT %a = ((f32[2], s32[]), u32[]) copy-start(%b)\n%c = f32[] add(%d)", "copy-start"),
+        ("%a = pred[] add", ""),
+        ("%a = something(%b)", ""),
+        ("%a = (f32[2]", ""),
+        ("no instruction", ""),
+    ],
+)
+def test_opcode(text, expected):
+    assert opcode(text) == expected

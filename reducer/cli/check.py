@@ -24,6 +24,7 @@ from reducer.cli.inputs import Item, read
 from reducer.cli.session import open_pool, parse_options, targets
 from reducer.errors import InputError, ScanshrinkError, TargetError
 from reducer.ledger import ledger_json
+from reducer.oracle.confirm import Confirmation
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut, message_of, word
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import said_of, verdict, verdict_of
@@ -35,6 +36,14 @@ from reducer.report.render import line as visible
 @target_options(many=True)
 @click.option("--expect", metavar="OUTCOME|SIGNATURE", help="Exit 1 unless every outcome, signature or family is this.")
 @click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Per program; default 60.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Compile each N times, in a new process; outcomes that differ are the verdict flaky.",
+)
 @jobs_option
 @json_option
 def check(
@@ -44,6 +53,7 @@ def check(
     options: tuple[str, ...],
     expect: str | None,
     timeout: float | None,
+    repeat: int,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -61,8 +71,9 @@ def check(
     items = [read(name) for name in programs]
     rows: list[dict[str, Any]] = []
     unusable: list[ScanshrinkError] = []
-    for item, target, result in _run(items, libtpus, topology, options, timeout, default_jobs(jobs)):
-        row = describe(item, target, result)
+    runs = _run(items, libtpus, topology, options, timeout, default_jobs(jobs), repeat)
+    for item, target, result, repeats in runs:
+        row = describe(item, target, result, repeats)
         rows.append(row)
         wrong = _unusable(item, result) if expect is None else None
         if wrong is not None:
@@ -109,7 +120,8 @@ def _run(
     options: tuple[str, ...],
     timeout: float | None,
     jobs: int,
-) -> Iterator[tuple[Item, Target, Result]]:
+    repeat: int,
+) -> Iterator[tuple[Item, Target, Result, Confirmation | None]]:
     """Compile every item on every target; yields in the order of targets, then items."""
     groups: dict[Target, list[Item]] = {}
     for item in items:
@@ -120,9 +132,15 @@ def _run(
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():
         with open_pool(target, min(jobs, len(members)), timeout=timeout) as pool:
+            if repeat > 1:
+                repeated = [pool.confirm(item.job, repeat, want_ledger=True) for item in members]
+                for item, confirmation in zip(members, repeated, strict=True):
+                    found = confirmation.result()
+                    yield item, target, found.results[0], found
+                continue
             futures = [pool.submit(item.job, want_ledger=True) for item in members]
             for item, future in zip(members, futures, strict=True):
-                yield item, target, future.result()
+                yield item, target, future.result(), None
 
 
 def _show_ledger(result: Result) -> None:
@@ -133,8 +151,8 @@ def _show_ledger(result: Result) -> None:
         show_ledger(result.ledger, result.answer.memory)
 
 
-def describe(item: Item, target: Target, result: Result) -> dict[str, Any]:
-    """One result, as ``--json`` gives it."""
+def describe(item: Item, target: Target, result: Result, repeats: Confirmation | None = None) -> dict[str, Any]:
+    """One result, as ``--json`` gives it; the first of its `repeats` where there were any."""
     outcome = result.outcome
     judged = verdict_of(item.program, result) if item.program is not None else verdict(result)
     found = judged.signature
@@ -142,13 +160,13 @@ def describe(item: Item, target: Target, result: Result) -> dict[str, Any]:
         "program": item.name,
         "target": target.as_json(),
         "outcome": word(outcome),
-        "verdict": judged.word,
+        "verdict": judged.word if repeats is None or repeats.stable else "flaky",
         "signature": found.text if found else None,
         "family": found.family if found else None,
         "message": said_of(result) or judged.reason,
         "memory": _memory(outcome),
         "ledger": ledger_json(result.ledger) if result.ledger is not None else None,
-        "rate": None,
+        "rate": repeats.rate if repeats is not None else None,
         "seconds": round(result.seconds_lower + result.seconds_compile, 3),
     }
 
@@ -164,6 +182,8 @@ def line(row: dict[str, Any]) -> str:
     what = row["signature"] or (row["message"] if row["outcome"] == "invalid" else "")
     if row["verdict"] == "nothing-to-offload":
         what = f"nothing to offload: {row['message']}"
+    if row["verdict"] == "flaky":
+        what = "flaky: " + "; ".join(f"{share:.0%} {name}" for name, share in row["rate"].items())
     if row["outcome"] == "incompatible":
         what = "this jaxlib and this libtpu cannot work together"
     memory = row["memory"] or {}

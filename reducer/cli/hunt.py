@@ -288,3 +288,6 @@ def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:
         f"{summary.seconds:.0f} s; seed {summary.seed}; workers busy {summary.worker_busy_fraction:.0%}"
     )
     show_failures(summary.signatures)
+    for flaky in summary.flaky:
+        seen = ", ".join(f"{count}x {name}" for name, count in flaky.repeats.items())
+        click.echo(one_line(f"flaky, not counted: {flaky.signature} ({flaky.finds} finds; repeated: {seen})", 400))

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
 from reducer.errors import ProgramError
-from reducer.hunt.finds import Find, Rate, Snapshot, Summary, rows
+from reducer.hunt.finds import Find, Rate, Snapshot, Summary, flaky_rows, rows
 from reducer.hunt.ledger import Ledger
 from reducer.hunt.reductions import Workshop
 from reducer.ir.codec import identity
@@ -278,6 +278,7 @@ class Hunt:
             unjudged=self.tally.unjudged,
             skeletons=len(self.tally.skeletons),
             signatures=rows(finds),
+            flaky=flaky_rows(list(self.tally.finds.values())),
             seconds=round(self.elapsed, 2),
             worker_busy_fraction=round(self._busy_fraction, 3),
             corpus=self._corpus,

@@ -10,6 +10,7 @@ import msgspec
 
 from reducer.ir.equations import Checkpoint, Program, Transfer
 from reducer.ir.order import size
+from reducer.ir.policies import offloads
 from reducer.ir.walk import equations
 from reducer.oracle.verdict import Kind
 
@@ -34,7 +35,7 @@ class Find(msgspec.Struct, eq=False):
 
     `start` is the program as it was met, `program` the smallest so far. `finds` counts how often the failure was
     met, `failing` the generated programs among these, `counted` how many of them the corpus knows of. `before` is
-    the saved find that this smaller one would replace.
+    the saved find that this smaller one would replace. `repeats` says how often it ended how in a fresh worker.
     """
 
     signature: str
@@ -58,6 +59,7 @@ class Find(msgspec.Struct, eq=False):
     case: str = ""
     reduced_seconds: float | None = None
     before: Find | None = None
+    repeats: dict[str, int] = {}
 
     @property
     def sure(self) -> bool:
@@ -152,6 +154,18 @@ class SignatureRow(msgspec.Struct, frozen=True):
     reduce_seconds: float | None
 
 
+class FlakyRow(msgspec.Struct, frozen=True):
+    """A failure that was met and did not come every time: how often it ended how when it was repeated."""
+
+    signature: str
+    kind: str
+    tier: str
+    strategy: str
+    finds: int
+    size: int
+    repeats: dict[str, int]
+
+
 class Summary(msgspec.Struct, frozen=True):
     """What a hunt came to; the fields of ``hunt --json``."""
 
@@ -163,6 +177,7 @@ class Summary(msgspec.Struct, frozen=True):
     unjudged: int = 0
     skeletons: int = 0
     signatures: tuple[SignatureRow, ...] = ()
+    flaky: tuple[FlakyRow, ...] = ()
     seconds: float = 0.0
     worker_busy_fraction: float = 0.0
     corpus: str = ""
@@ -201,16 +216,34 @@ def rows(finds: Iterable[Find]) -> tuple[SignatureRow, ...]:
     return tuple(merged.values())
 
 
+def flaky_rows(finds: Iterable[Find]) -> tuple[FlakyRow, ...]:
+    """The summary's lines for finds that were not there each time."""
+    return tuple(
+        FlakyRow(find.signature, find.kind, find.tier, find.strategy, find.finds, find.size, find.repeats)
+        for find in finds
+        if find.state == "flaky"
+    )
+
+
 def tier_of(program: Program) -> Tier:
-    """`program` if the failure is reached through a gradient or a checkpoint policy, else `placement`."""
-    undifferentiated = any(isinstance(eqn, Checkpoint) and not eqn.differentiated for _, _, eqn in equations(program))
-    return "program" if program.gradient is not None or undifferentiated else "placement"
+    """Who places values in host memory: a checkpoint policy (`program`), or the program itself (`placement`).
+
+    A program that does both is of the program tier as long as its policy offloads something. A gradient may be taken
+    at either: what counts is the level at which the failure is written down.
+    """
+    policy = any(
+        isinstance(eqn, Checkpoint) and not eqn.differentiated and offloads(eqn.policy)
+        for _, _, eqn in equations(program)
+    )
+    return "placement" if _explicit(program) and not policy else "program"
 
 
 def sort_of(program: Program) -> Sort:
     """The tier, or "mixed" for a program of the program tier that also places values explicitly."""
-    if tier_of(program) == "placement":
-        return "placement"
-    explicit = any(var.type.memory == "host" for var in program.block.params)
-    explicit = explicit or any(isinstance(eqn, Transfer) for _, _, eqn in equations(program))
-    return "mixed" if explicit else "program"
+    tier = tier_of(program)
+    return "mixed" if tier == "program" and _explicit(program) else tier
+
+
+def _explicit(program: Program) -> bool:
+    on_host = any(var.type.on_host for var in program.block.params)
+    return on_host or any(isinstance(eqn, Transfer) for _, _, eqn in equations(program))

@@ -177,7 +177,8 @@ class Reductions:
             find.state = "new"
             raise
         if not real:
-            self._drop(find, "did not repeat in a fresh worker: not counted")
+            seen = ", ".join(f"{count}x {name}" for name, count in find.repeats.items())
+            self._drop(find, f"is flaky and not counted; repeated in a fresh worker: {seen or 'another outcome'}")
             return True
         with self._changed:
             find.state = "confirmed"

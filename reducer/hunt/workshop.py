@@ -86,6 +86,7 @@ class RealWorkshop:
         confirmation = self._pool.confirm(
             program_job(find.program), REPEATS, priority=_CONFIRMING, want_ledger=self._want_ledger
         ).result()
+        find.repeats = confirmation.counts
         return confirmation.counts == {find.signature: REPEATS}
 
     def keep(self, find: Find) -> None:

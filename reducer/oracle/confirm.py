@@ -28,6 +28,11 @@ class Confirmation(msgspec.Struct, frozen=True):
         return cls(tuple(results), dict(Counter(map(identity, results))))
 
     @property
+    def rate(self) -> dict[str, float]:
+        """The share of each way it ended."""
+        return {name: round(count / len(self.results), 3) for name, count in self.counts.items()}
+
+    @property
     def stable(self) -> bool:
         """Whether all repeats agree."""
         return len(self.counts) == 1

@@ -22,7 +22,7 @@ from reducer.oracle.signature import (
     signature,
 )
 
-Word: TypeAlias = Literal["ok", "failed", "lost-offload", "nothing-to-offload", "user-error", "not-measurable"]
+Word: TypeAlias = Literal["ok", "failed", "lost-offload", "nothing-to-offload", "flaky", "user-error", "not-measurable"]
 Kind: TypeAlias = Literal["error", "lost-offload"]
 KINDS: tuple[Kind, ...] = ("error", "lost-offload")
 """What a hunt looks for. "error": the compiler rejects the program, crashes or hangs."""

@@ -322,3 +322,27 @@ def test_bad_options(a_program: str, pools: Opened, option: str) -> None:
 )
 def test_unknown_targets(a_program: str, words: tuple[str, ...], says: str) -> None:
     one_error(invoke("check", a_program, *words), says)
+
+
+def test_repeats_that_differ_are_the_verdict_flaky(a_program: str, pools: Opened) -> None:
+    answers = iter([COMPILED, BITCAST, COMPILED, COMPILED])
+    pools.answer = lambda _: next(answers)
+    data, code = machine("check", a_program, "--repeat", "4")
+    assert code == 0
+    (result,) = data["results"]
+    assert result["verdict"] == "flaky"
+    assert result["rate"] == {"compiled": 0.75, FOUND.text: 0.25}
+
+
+def test_repeats_that_agree_are_what_they_are(a_program: str, pools: Opened) -> None:
+    pools.answer = lambda _: BITCAST
+    ran = invoke("check", a_program, "--repeat", "3", "--expect", "failed")
+    assert ran.exit_code == 0
+    data, _ = machine("check", a_program, "--repeat", "3")
+    assert data["results"][0]["rate"] == {FOUND.text: 1.0}
+
+
+def test_flaky_repeats_in_words(a_program: str, pools: Opened) -> None:
+    answers = iter([BITCAST, COMPILED])
+    pools.answer = lambda _: next(answers)
+    assert f"flaky: 50% {FOUND.text}; 50% compiled" in invoke("check", a_program, "--repeat", "2").stdout

@@ -11,8 +11,9 @@ import msgspec
 
 from reducer.hunt import Exhausted, Find, Hunt, Summary
 from reducer.ir.codec import identity
-from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
+from reducer.ir.equations import Block, Checkpoint, Grad, Op, Program, Transfer, Var
 from reducer.ir.order import size
+from reducer.ir.policies import OffloadNames
 from reducer.ir.types import Type
 from reducer.ledger import Owed, Stack, ledger_of
 from reducer.oracle.outcome import Answer, Compiled, Memory, Rejected, Result
@@ -42,7 +43,11 @@ def placement(length: int) -> Program:
 
 
 def mixed(length: int) -> Program:
-    return program(length, placed=True)
+    """As `program`, with a policy that offloads in place of the first tanh, and a value moved to the host."""
+    made = program(length, placed=True)
+    t = made.block.params[0]
+    kept = Checkpoint(outs=(Var(1, t.type),), args=(0,), body=Block((t,), (), (0,)), policy=OffloadNames(("h",)))
+    return msgspec.structs.replace(made, block=msgspec.structs.replace(made.block, eqns=(kept, *made.block.eqns[1:])))
 
 
 def bug(name: str) -> Rejected:

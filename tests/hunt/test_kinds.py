@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from reducer.hunt import Find
+from reducer.hunt.finds import FlakyRow
 from reducer.ledger import Ledger
 from reducer.oracle.outcome import Result
 
-from .fakes import COMPILED, bug, lost, program, run
+from .fakes import COMPILED, FakeWorkshop, bug, lost, program, run
 
 
 def test_a_lost_offload_is_confirmed_saved_and_reduced() -> None:
@@ -47,8 +49,6 @@ def test_a_ledger_that_cannot_be_had_is_said_once_and_is_no_failure() -> None:
 
 
 def test_other_failures_of_a_reduction_may_be_lost_offloads() -> None:
-    from .fakes import FakeWorkshop
-
     class Meeting(FakeWorkshop):
         def reduce(self, find, step):
             super().reduce(find, step)
@@ -57,3 +57,19 @@ def test_other_failures_of_a_reduction_may_be_lost_offloads() -> None:
     ran = run([program(5)], lambda _: bug("alpha"), Meeting())
     assert {row.kind for row in ran.summary.signatures} == {"error", "lost-offload"}
     assert ran.summary.failing == 1
+
+
+def test_a_flaky_failure_is_told_with_how_often_it_came() -> None:
+    class Repeating(FakeWorkshop):
+        def confirm(self, find: Find) -> bool:
+            find.repeats = {"compiled": 1, find.signature: 1}
+            return False
+
+    ran = run([program(3, strategy="layer_stacks")], lambda _: bug("alpha"), Repeating())
+    signature = "INTERNAL [post-optimization] the alpha invariant is violated"
+    assert ran.summary.signatures == ()
+    assert ran.summary.failing == 0
+    assert ran.summary.excused == {"unconfirmed": 1}
+    (row,) = ran.summary.flaky
+    assert row == FlakyRow(signature, "error", "program", "layer_stacks", 1, 3, {"compiled": 1, signature: 1})
+    assert f"is flaky and not counted; repeated in a fresh worker: 1x compiled, 1x {signature}" in ran.lines[-1]

@@ -107,7 +107,9 @@ def _roles(eqn: Equation) -> list[tuple[object, str]]:
             if not isinstance(block, Block):
                 return []
             inner = roles(block)
-            pairs = zip(args_of(eqn), block.params, strict=False)
+            # Constants of a while loop's condition come first; its body does not see them.
+            args = args_of(eqn)
+            pairs = zip(args[len(args) - len(block.params) :], block.params, strict=False)
             return [(a, inner[p.id]) for a, p in pairs if p.id in inner]
 
 

@@ -246,7 +246,6 @@ def _validate_minimum(rules: _Rules, tier: Tier, minimum: TierMinimum, files: se
         rules.require(program is not None, f"{place}.program", "is missing")
     if program is not None:
         rules.require(minimum.size == size(program), f"{place}.size", f"the program has {size(program)} equations")
-        rules.require(tier == "program" or program.gradient is None, place, "a placement has no gradient")
     rules.require(minimum.size >= 0, f"{place}.size", "must be at least 0")
     rules.require(minimum.partitions >= 1, f"{place}.partitions", "must be at least 1")
     for field in ("script", "module"):

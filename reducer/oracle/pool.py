@@ -9,6 +9,8 @@ A worker that aborts, hangs or eats memory is an outcome, and is replaced; no jo
 * When ``x + 1`` does not compile either, the target is `Incompatible`, and every job's answer says so.
   When no worker can be started at all, every future raises the same `WorkerError` or `TargetError`.
 * A crash or a time-out enters the outcome cache only from a job submitted as `fresh`.
+* A `fresh` job is answered at a place of its own beside the N others, alone in a new worker; the next new worker is
+  started there ahead of the next such job, so that none of the others stops for it.
 """
 
 from __future__ import annotations
@@ -118,6 +120,7 @@ class Pool:
         self._workers = workers
         self._cache = cache.view(target) if cache is not None else None
         self._queue: list[tuple[int, int, Task]] = []
+        self._fresh_queue: list[tuple[int, int, Task]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
         self._closed = False
@@ -132,6 +135,8 @@ class Pool:
             start_seconds=start_seconds,
         )
         self._slots = [Slot(target, limits, self._cache, self._note, command) for _ in range(workers)]
+        self._fresh_slot = Slot(target, limits, self._cache, self._note_fresh, command)
+        self._fresh_thread: threading.Thread | None = None
         self._threads = [
             threading.Thread(target=self._serve, args=(slot,), name=f"oracle-{number}", daemon=True)
             for number, slot in enumerate(self._slots)
@@ -148,7 +153,7 @@ class Pool:
     def queue_depth(self) -> int:
         """Jobs waiting; cancelled ones not counted."""
         with self._changed:
-            return sum(not task.future.cancelled() for _, _, task in self._queue)
+            return sum(not task.future.cancelled() for _, _, task in (*self._queue, *self._fresh_queue))
 
     @property
     def busy_seconds(self) -> float:
@@ -240,12 +245,13 @@ class Pool:
         """Cancel what is queued, end the workers at once, and fail what was running with a `WorkerError`."""
         with self._changed:
             self._closed = True
-            waiting = [task for _, _, task in self._queue]
+            waiting = [task for _, _, task in (*self._queue, *self._fresh_queue)]
             self._queue.clear()
+            self._fresh_queue.clear()
             self._changed.notify_all()
         for task in waiting:
             task.future.cancel()
-        for slot in self._slots:
+        for slot in (*self._slots, self._fresh_slot):
             slot.stop()
         for thread in self._threads:
             thread.join(_JOIN_SECONDS)
@@ -262,14 +268,20 @@ class Pool:
         with self._changed:
             if self._closed:
                 raise WorkerError("the pool is closed")
-            heapq.heappush(self._queue, (-priority, next(self._order), task))
-            self._changed.notify()
+            queue = self._fresh_queue if task.fresh else self._queue
+            heapq.heappush(queue, (-priority, next(self._order), task))
+            if task.fresh and self._fresh_thread is None:
+                self._fresh_thread = threading.Thread(target=self._serve_fresh, name="oracle-fresh", daemon=True)
+                self._threads.append(self._fresh_thread)
+                self._fresh_thread.start()
+            # All of them: the one that is woken may wait at the other queue.
+            self._changed.notify_all()
 
-    def _take(self) -> Task | None:
+    def _take(self, queue: list[tuple[int, int, Task]]) -> Task | None:
         with self._changed:
             while True:
-                while self._queue:
-                    task = heapq.heappop(self._queue)[2]
+                while queue:
+                    task = heapq.heappop(queue)[2]
                     if task.future.set_running_or_notify_cancel():
                         self._count["running"] += 1
                         return task
@@ -281,8 +293,19 @@ class Pool:
         """Run one slot's thread: start its worker ahead of the first job, then serve until closed."""
         try:
             self._become_ready(slot)
-            while (task := self._take()) is not None:
+            while (task := self._take(self._queue)) is not None:
                 self._answer(slot, task)
+        finally:
+            slot.close()
+
+    def _serve_fresh(self) -> None:
+        """Run the thread of the place for fresh jobs: a new worker is ready before the next one comes."""
+        slot = self._fresh_slot
+        try:
+            while (task := self._take(self._fresh_queue)) is not None:
+                self._answer(slot, task)
+                slot.close()
+                slot.prepare()
         finally:
             slot.close()
 
@@ -331,3 +354,8 @@ class Pool:
         with self._changed:
             self._seconds[what] += seconds
             self._count[{"start": "starts", "death": "deaths"}.get(what, what)] += 1
+
+    def _note_fresh(self, what: str, seconds: float) -> None:
+        """As `_note`, at the place for fresh jobs: its work is none of the N workers' and does not make them busy."""
+        if what != "busy":
+            self._note(what, seconds)

@@ -198,17 +198,18 @@ def test_no_job_is_lost_among_crashes():
     ]
 
 
-def test_fresh_asks_a_new_worker(one):
-    first = one.submit(job()).result().worker_pid
-    fresh = one.submit(job(), fresh=True).result().worker_pid
-    assert fresh != first
-    assert one.submit(job()).result().worker_pid == fresh
+def test_fresh_asks_a_new_worker_each_time_and_leaves_the_others_alone(one):
+    ordinary = one.submit(job()).result().worker_pid
+    fresh = [one.submit(job(), fresh=True).result().worker_pid for _ in range(3)]
+    assert len({ordinary, *fresh}) == 4
+    assert one.submit(job()).result().worker_pid == ordinary
 
 
-def test_fresh_uses_a_worker_that_has_served_nobody(one):
-    assert one.wait_ready() is None
+def test_what_is_done_afresh_keeps_no_worker_busy(one):
     one.submit(job(), fresh=True).result()
-    assert one.stats().starts == 1
+    assert one.stats().busy_seconds == 0
+    one.submit(job()).result()
+    assert one.stats().busy_seconds > 0
 
 
 def test_recycling():

@@ -20,7 +20,7 @@ import msgspec
 
 from reducer.ledger.owed import Owed
 from reducer.oracle.jobs import Job
-from reducer.oracle.outcome import Compiled, Invalid, Rejected
+from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Rejected
 from reducer.oracle.target import Options
 
 VERSION = 1
@@ -105,7 +105,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
     """The end of a job. `seconds` is what the last phase took."""
 
     id: int
-    outcome: Compiled | Rejected | Invalid
+    outcome: Compiled | Rejected | Invalid | Incompatible
     seconds: float
 
 

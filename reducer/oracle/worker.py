@@ -24,7 +24,7 @@ import msgspec
 
 from reducer.oracle import protocol
 from reducer.oracle.jobs import Job, ScriptJob, has_host_placement
-from reducer.oracle.outcome import Compiled, Invalid, Rejected, clip
+from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Rejected, clip
 
 if TYPE_CHECKING:
     from reducer.oracle.backend import Backend, Lowering
@@ -137,14 +137,19 @@ class Worker:
             self.say(protocol.Answered(message.id, answer, time.perf_counter() - started))
 
 
-def _compile(lowering: Lowering, job: Job, *, want_buffers: bool) -> Compiled | Rejected | Invalid:
+#: A module in a StableHLO newer than this libtpu reads: jaxlib's and libtpu's matter, not the program's.
+_NEWER_STABLEHLO = "Failed to parse using StableHLO"
+
+
+def _compile(lowering: Lowering, job: Job, *, want_buffers: bool) -> Compiled | Rejected | Invalid | Incompatible:
     from jax.errors import JaxRuntimeError
 
     try:
         return lowering.compile(want_buffers=want_buffers)
     except JaxRuntimeError as error:
         # The plain text: its first line is what a signature is read from. It can be empty.
-        return Rejected(clip(str(error)))
+        message = clip(str(error))
+        return Incompatible(message) if _NEWER_STABLEHLO in message else Rejected(message)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         # Python code on the way to the compiler (JAX's, MLIR's): the compiler was not reached.
         return Invalid(clip(_described(error, job)))

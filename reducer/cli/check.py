@@ -21,11 +21,13 @@ from reducer.cli.common import (
     target_options,
 )
 from reducer.cli.inputs import Item, read
+from reducer.cli.pairs import Pairs, pairs_of
 from reducer.cli.session import open_pool, parse_options, targets
 from reducer.errors import InputError, ScanshrinkError, TargetError
 from reducer.ledger import ledger_json
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut, message_of, word
+from reducer.oracle.pool import Pool
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import said_of, verdict, verdict_of
 from reducer.report.render import line as visible
@@ -44,6 +46,11 @@ from reducer.report.render import line as visible
     metavar="N",
     help="Compile each N times, in a new process; outcomes that differ are the verdict flaky.",
 )
+@click.option(
+    "--pairs",
+    is_flag=True,
+    help="Also compile programs that mean the same, and the program scaled up with and without its offload.",
+)
 @jobs_option
 @json_option
 def check(
@@ -54,6 +61,7 @@ def check(
     expect: str | None,
     timeout: float | None,
     repeat: int,
+    pairs: bool,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -71,9 +79,9 @@ def check(
     items = [read(name) for name in programs]
     rows: list[dict[str, Any]] = []
     unusable: list[ScanshrinkError] = []
-    runs = _run(items, libtpus, topology, options, timeout, default_jobs(jobs), repeat)
-    for item, target, result, repeats in runs:
-        row = describe(item, target, result, repeats)
+    runs = _run(items, libtpus, topology, options, timeout, default_jobs(jobs), repeat, pairs)
+    for item, target, result, repeats, beside in runs:
+        row = describe(item, target, result, repeats, beside)
         rows.append(row)
         wrong = _unusable(item, result) if expect is None else None
         if wrong is not None:
@@ -82,6 +90,8 @@ def check(
         elif not as_json:
             click.echo(line(row))
             _show_ledger(result)
+            for text in beside.lines() if beside is not None else ():
+                click.echo(text)
     if expect is None and all(row["outcome"] == "incompatible" for row in rows):
         fail("check", _unfit(rows), as_json=as_json, results=rows)
     if as_json:
@@ -121,7 +131,8 @@ def _run(
     timeout: float | None,
     jobs: int,
     repeat: int,
-) -> Iterator[tuple[Item, Target, Result, Confirmation | None]]:
+    pairs: bool,
+) -> Iterator[tuple[Item, Target, Result, Confirmation | None, Pairs | None]]:
     """Compile every item on every target; yields in the order of targets, then items."""
     groups: dict[Target, list[Item]] = {}
     for item in items:
@@ -136,11 +147,16 @@ def _run(
                 repeated = [pool.confirm(item.job, repeat, want_ledger=True) for item in members]
                 for item, confirmation in zip(members, repeated, strict=True):
                     found = confirmation.result()
-                    yield item, target, found.results[0], found
+                    yield item, target, found.results[0], found, _beside(item, found.results[0], pool, pairs)
                 continue
             futures = [pool.submit(item.job, want_ledger=True) for item in members]
             for item, future in zip(members, futures, strict=True):
-                yield item, target, future.result(), None
+                yield item, target, future.result(), None, _beside(item, future.result(), pool, pairs)
+
+
+def _beside(item: Item, result: Result, pool: Pool, wanted: bool) -> Pairs | None:
+    """What `--pairs` adds; scripts and modules have no twins."""
+    return pairs_of(item.program, result, pool) if wanted and item.program is not None else None
 
 
 def _show_ledger(result: Result) -> None:
@@ -151,21 +167,31 @@ def _show_ledger(result: Result) -> None:
         show_ledger(result.ledger, result.answer.memory)
 
 
-def describe(item: Item, target: Target, result: Result, repeats: Confirmation | None = None) -> dict[str, Any]:
+def describe(
+    item: Item,
+    target: Target,
+    result: Result,
+    repeats: Confirmation | None = None,
+    beside: Pairs | None = None,
+) -> dict[str, Any]:
     """One result, as ``--json`` gives it; the first of its `repeats` where there were any."""
     outcome = result.outcome
     judged = verdict_of(item.program, result) if item.program is not None else verdict(result)
     found = judged.signature
+    said = beside.word(judged) if beside is not None else judged.word
+    if repeats is not None and not repeats.stable:
+        said = "flaky"
     return {
         "program": item.name,
         "target": target.as_json(),
         "outcome": word(outcome),
-        "verdict": judged.word if repeats is None or repeats.stable else "flaky",
+        "verdict": said,
         "signature": found.text if found else None,
         "family": found.family if found else None,
         "message": said_of(result) or judged.reason,
         "memory": _memory(outcome),
         "ledger": ledger_json(result.ledger) if result.ledger is not None else None,
+        **({"pairs": beside.as_json()} if beside is not None else {}),
         "rate": repeats.rate if repeats is not None else None,
         "seconds": round(result.seconds_lower + result.seconds_compile, 3),
     }

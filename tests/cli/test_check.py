@@ -10,9 +10,10 @@ import pytest
 
 from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum, slug_for
 from reducer.errors import WorkerError
+from reducer.ir.codec import decode
 from reducer.ir.order import size
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob
-from reducer.oracle.outcome import Answer, Crashed, Incompatible, Invalid, Rejected, TimedOut
+from reducer.oracle.outcome import Answer, Compiled, Crashed, Incompatible, Invalid, Memory, Rejected, TimedOut
 from reducer.oracle.signature import signature
 
 from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
@@ -32,6 +33,9 @@ RESULT = {
 }
 FOUND = signature(BITCAST)
 assert FOUND is not None
+
+
+FLAT = Path(__file__).parents[1] / "seed" / "flat.json"
 
 
 @pytest.fixture
@@ -346,3 +350,32 @@ def test_flaky_repeats_in_words(a_program: str, pools: Opened) -> None:
     answers = iter([BITCAST, COMPILED])
     pools.answer = lambda _: next(answers)
     assert f"flaky: 50% {FOUND.text}; 50% compiled" in invoke("check", a_program, "--repeat", "2").stdout
+
+
+def test_pairs_show_twins_that_differ(tmp_path: Path, pools: Opened) -> None:
+    """Every program but the one that was asked about fails."""
+    program = write(tmp_path / "flat.json", decode(FLAT.read_bytes()))
+    first = iter([COMPILED])
+    pools.answer = lambda _: next(first, BITCAST)
+    data, code = machine("check", program, "--pairs")
+    assert code == 0
+    (result,) = data["results"]
+    assert result["verdict"] == "pair-differs"
+    assert result["outcome"] == "compiled"
+    assert [pair["name"] for pair in result["pairs"]["pairs"]] == ["with the barrier", "a loop of n x m steps as two"]
+    assert {pair["agrees"] for pair in result["pairs"]["pairs"]} == {False}
+    assert "rejected" in result["pairs"]["cost"]["reason"]
+
+
+def test_pairs_show_an_offload_that_costs(tmp_path: Path, pools: Opened) -> None:
+    program = write(tmp_path / "flat.json", decode(FLAT.read_bytes()))
+    sizes = iter([0, 0, 0, 500, 300])
+    pools.answer = lambda _: Compiled(Memory(host_temp=1, temp=next(sizes)))
+    ran = invoke("check", program, "--pairs")
+    assert "pair, with the barrier: ok (agrees)" in ran.stdout
+    assert (
+        "device temp, scaled up: 500 B offloaded, 300 B saved on the device: the offload COSTS device memory"
+        in ran.stdout
+    )
+    sizes = iter([0, 0, 0, 500, 300])
+    assert machine("check", program, "--pairs")[0]["results"][0]["verdict"] == "offload-costs"

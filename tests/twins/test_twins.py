@@ -61,7 +61,7 @@ def of(policy: Policy) -> Program:
             {
                 "without loops of one step": [(12, False)],
                 "without the barrier": [(12, False), (1, False)],
-                "a loop of n x m steps as two": [(6, True), (2, True), (1, False)],
+                "a loop of n x m steps as two": [(6, False), (2, False), (1, True)],
             },
         ),
     ],

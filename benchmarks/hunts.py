@@ -18,22 +18,30 @@ from typing import Any
 from common import publish, spread, table
 
 
-def run(version: str, seconds: float, seed: int, jobs: int) -> dict[str, Any]:
-    """One hunt with an empty cache and corpus; its ``--json``, with the reduction times of its cases."""
+def run(version: str, seconds: float, grace: float, seed: int, jobs: int) -> dict[str, Any]:
+    """One hunt with an empty cache and corpus; its ``--json``."""
     from first_failure import library_of
 
     library = library_of(version)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "reducer.cli", "hunt", "--libtpu", library, "--seed", str(seed), "--json"]
-        command += ["--jobs", str(jobs), "--seconds", str(seconds), "--grace", "300", "--corpus", f"{folder}/corpus"]
+        command += [
+            "--jobs",
+            str(jobs),
+            "--seconds",
+            str(seconds),
+            "--grace",
+            str(grace),
+            "--corpus",
+            f"{folder}/corpus",
+        ]
         environment = {**os.environ, "SCANSHRINK_CACHE": f"{folder}/cache"}
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
         result: dict[str, Any] = json.loads(done.stdout)
-        result["scripts"] = len(list(Path(folder, "corpus").glob("*/repro.py")))
         return result
 
 
-def summarise(version: str, result: dict[str, Any]) -> tuple[object, ...]:
+def summarise(version: str, generating: float, result: dict[str, Any]) -> tuple[object, ...]:
     """One row of the table."""
     families: Counter[str] = Counter()
     for row in result["signatures"]:
@@ -43,7 +51,7 @@ def summarise(version: str, result: dict[str, Any]) -> tuple[object, ...]:
     return (
         version,
         result["seed"],
-        f"{result['seconds']:.0f}",
+        f"{generating:.0f}",
         result["compiled"],
         f"{result['failing'] / max(result['compiled'], 1):.1%}",
         len(families),
@@ -53,13 +61,14 @@ def summarise(version: str, result: dict[str, Any]) -> tuple[object, ...]:
         spread([row["reduce_seconds"] for row in reduced]),
         spread([row["compiles_to_minimum"] for row in reduced], 0),
         spread([row["size"] for row in reduced], 0),
+        f"{len(reduced)} of {len(result['signatures'])}",
     )
 
 
 HEADS = (
     "libtpu",
     "seed",
-    "s",
+    "generating, s",
     "compiled",
     "failing",
     "families",
@@ -69,6 +78,7 @@ HEADS = (
     "find to minimum, s",
     "compiles to minimum",
     "size",
+    "shrunk to the end",
 )
 
 
@@ -77,13 +87,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libtpu", action="append", default=None)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--grace", type=float, default=120, help="seconds more for reductions")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write", action="store_true", help="put the section into docs/benchmarks.md")
     options = parser.parse_args()
     versions = options.libtpu or ["0.0.52", "0.0.42.1"]
-    results = {v: run(v, options.seconds, options.seed, options.jobs) for v in versions}
-    rows = [summarise(version, result) for version, result in results.items()]
+    results = {v: run(v, options.seconds, options.grace, options.seed, options.jobs) for v in versions}
+    rows = [summarise(version, options.seconds, result) for version, result in results.items()]
     text = "## What a hunt yields\n\n" + table(HEADS, rows)
     for version, result in results.items():
         shown = [

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from common import publish, spread, table

@@ -538,3 +538,14 @@ def test_normalise(text, expected):
 )
 def test_opcode(text, expected):
     assert opcode(text) == expected
+
+
+def test_sizes_in_parentheses_are_numbers_and_memory_spaces_are_not():
+    def said(a: int, b: int) -> Rejected:
+        return Rejected(
+            f"{POST}Bitcast cannot have different shape sizes of output ({a}) and operand ({b}) (f32[{a}]) (f32[{b}])"
+        )
+
+    assert signature(said(512, 2048)) == signature(said(1536, 6144))
+    assert "output (#) and operand (#)" in signature(said(512, 2048)).text
+    assert "output (5) and operand (0)" in signature(bitcast("1,8,128", "8,128")).text

@@ -85,7 +85,7 @@ def normalise(text: str) -> str:
     text = _FILE_LINE.sub(lambda match: f"{match[1].rpartition('/')[2]}:{_kept(match[2])}", text)
     text = _NUMBERED_NAME.sub(_name_mark, text)
     text = _NAMED.sub(r"\1 %", text)
-    if "memory space" in text:  # else "output (512)" is a size
+    if "space" in text:  # else "output (512)" is a size
         text = _SPACE_WORD.sub(lambda match: f"{match[1]} ({_kept(match[2])})", text)
     text = _ERROR_CODE.sub(lambda match: f"E{_kept(match[1])}", text)
     text = _DTYPE_WORD.sub("T", text)

@@ -8,6 +8,7 @@ import msgspec
 
 from reducer.errors import ProgramError
 from reducer.ir.equations import Program
+from reducer.lowering.equivalence import largest_difference
 from reducer.oracle.outcome import Compiled, Result, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import program_job
@@ -16,13 +17,28 @@ from reducer.twins import saved_on_device, scaled_up, twins
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A twin and what became of it. `agrees`: None where one of the two says nothing about the compiler."""
+    """A twin and what became of it.
+
+    `agrees`: None where one of the two says nothing about the compiler. Of twins that disagree, `largest_difference` is
+    that of their results on the CPU, on the same inputs; None with the reason in `not_run`.
+    """
 
     name: str
     outcome: str
     verdict: str
     signature: str | None
     agrees: bool | None
+    largest_difference: float | None = None
+    not_run: str = ""
+
+    @property
+    def said(self) -> str:
+        """How it compares, in a few words."""
+        if self.agrees is not False:
+            return "not comparable" if self.agrees is None else "agrees"
+        if self.largest_difference is None:
+            return f"DIFFERS; {self.not_run}"
+        return f"DIFFERS; on the CPU both compute the same to within {self.largest_difference:.3g}"
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -62,8 +78,7 @@ class Pairs(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """For people, one line each."""
-        said = {True: "agrees", False: "DIFFERS", None: "not comparable"}
-        lines = [f"  pair, {pair.name}: {pair.signature or pair.verdict} ({said[pair.agrees]})" for pair in self.pairs]
+        lines = [f"  pair, {pair.name}: {pair.signature or pair.verdict} ({pair.said})" for pair in self.pairs]
         if self.cost.reason:
             return [*lines, f"  cost of the offload: not measured: {self.cost.reason}"]
         judged = "the offload COSTS device memory" if self.cost.costs else "the offload saves device memory"
@@ -82,7 +97,19 @@ def pairs_of(program: Program, result: Result, pool: Pool) -> Pairs:
     derived = list(twins(program))
     futures = [pool.submit(program_job(twin.program), want_ledger=True) for twin in derived]
     found = tuple(_pair(twin.name, result, future.result()) for twin, future in zip(derived, futures, strict=True))
-    return Pairs(found, _cost(program, pool))
+    compared = (
+        _compared(pair, program, twin.program) if pair.agrees is False else pair
+        for pair, twin in zip(found, derived, strict=True)
+    )
+    return Pairs(tuple(compared), _cost(program, pool))
+
+
+def _compared(pair: Pair, program: Program, twin: Program) -> Pair:
+    """That two programs mean the same is not taken from their derivation: both are run."""
+    try:
+        return msgspec.structs.replace(pair, largest_difference=largest_difference(program, twin))
+    except ProgramError as error:
+        return msgspec.structs.replace(pair, not_run=error.message)
 
 
 def _pair(name: str, own: Result, other: Result) -> Pair:

@@ -352,8 +352,9 @@ def test_flaky_repeats_in_words(a_program: str, pools: Opened) -> None:
     assert f"flaky: 50% {FOUND.text}; 50% compiled" in invoke("check", a_program, "--repeat", "2").stdout
 
 
-def test_pairs_show_twins_that_differ(tmp_path: Path, pools: Opened) -> None:
+def test_pairs_show_twins_that_differ(tmp_path: Path, pools: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every program but the one that was asked about fails."""
+    monkeypatch.setattr("reducer.cli.pairs.largest_difference", lambda a, b: 0.0 if a != b else 1.0)
     program = write(tmp_path / "flat.json", decode(FLAT.read_bytes()))
     first = iter([COMPILED])
     pools.answer = lambda _: next(first, BITCAST)
@@ -364,6 +365,7 @@ def test_pairs_show_twins_that_differ(tmp_path: Path, pools: Opened) -> None:
     assert result["outcome"] == "compiled"
     assert [pair["name"] for pair in result["pairs"]["pairs"]] == ["with the barrier", "a loop of n x m steps as two"]
     assert {pair["agrees"] for pair in result["pairs"]["pairs"]} == {False}
+    assert {pair["largest_difference"] for pair in result["pairs"]["pairs"]} == {0.0}
     assert "rejected" in result["pairs"]["cost"]["reason"]
 
 

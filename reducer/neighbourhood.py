@@ -10,7 +10,7 @@ unwrap             one region by what is in it; a cond by each of its branches
 carry              one carry of a loop by a constant
 x-to-constant      one x by a constant, where it is an input nothing else uses
 result, input      one dropped
-argument           one scalar argument by every earlier value of its type
+argument           one floating scalar that a region is given by every earlier value of its type
 gradient           none, or with respect to one input fewer, or without the value
 branch             one branch of a cond dropped
 length             of one scan, wherever it flows: 1, half, one less
@@ -80,7 +80,18 @@ from reducer.ir.order import order_key
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Plain, Policy, SaveNames, names_of
 from reducer.ir.sense import nonsense
 from reducer.ir.types import DTYPES
-from reducer.ir.walk import Path, arg_type, args_of, bindings, blocks, equations, path_text, types_of, with_args
+from reducer.ir.walk import (
+    Path,
+    arg_type,
+    args_of,
+    bindings,
+    blocks,
+    children,
+    equations,
+    path_text,
+    types_of,
+    with_args,
+)
 from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_dtype, with_names
 
 _replace: Callable[..., Any] = msgspec.structs.replace
@@ -180,7 +191,8 @@ def _on_arguments(program: Program, path: Path, block: Block) -> Iterator[Step]:
     for i, eqn in enumerate(block.eqns):
         args = args_of(eqn)
         for k, arg in enumerate(args):
-            others: list[Arg] = [v for v in bound if types[v] == arg_type(arg, types)] if isinstance(arg, Lit) else []
+            scalar = isinstance(arg, Lit) and arg_type(arg, types).inexact and children(eqn)
+            others: list[Arg] = [v for v in bound if types[v] == arg_type(arg, types)] if scalar else []
             if isinstance(eqn, Op):
                 # A result that becomes one of the arguments: what `delete` does with the first of them only.
                 for var in eqn.outs:

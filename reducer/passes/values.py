@@ -7,7 +7,7 @@ from functools import partial
 
 from reducer.ir.edit import BlockEdit, replace_value, rewrite, uses, with_equation
 from reducer.ir.equations import Block, Fill, Lit, Program
-from reducer.ir.walk import Path, arg_type, args_of, bindings, blocks, types_of, with_args
+from reducer.ir.walk import Path, arg_type, args_of, bindings, blocks, children, types_of, with_args
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.tools import replaced
 
@@ -53,14 +53,18 @@ def reuse_values(program: Program) -> Iterator[Candidate[Program]]:
 
 
 def fill_arguments(program: Program) -> Iterator[Candidate[Program]]:
-    """One scalar argument replaced by an earlier value of its type, the earliest first."""
+    """One floating scalar that a region is given replaced by an earlier value of its type, the earliest first.
+
+    What goes into a loop or a checkpoint as a constant may be what keeps a gradient from reaching further out.
+    """
     for place in blocks(program):
         types = types_of(place.block)
         bound = [var.id for var in place.block.params]
         for i, eqn in enumerate(place.block.eqns):
             args = args_of(eqn)
             for k, arg in enumerate(args):
-                for other in bound if isinstance(arg, Lit) else ():
+                scalar = isinstance(arg, Lit) and arg_type(arg, types).inexact and children(eqn)
+                for other in bound if scalar else ():
                     if types[other] == arg_type(arg, types):
                         new = with_args(eqn, (*args[:k], other, *args[k + 1 :]))
                         yield partial(with_equation, program, place.path, i, new)

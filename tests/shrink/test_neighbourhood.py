@@ -42,15 +42,16 @@ def everything() -> Program:
     y = layer.op("mul", y, layer.broadcast(layer.convert(x, "bfloat16"), (4, 1)))
     policy = Both(SaveNames(("b",)), OffloadNames(("a",)))
     body = Builder()
-    j, c, x = body.param(parse_type("i32[]")), body.param(parse_type("bf16[4,1]")), body.param(SCALAR)
+    j, k = body.param(parse_type("i32[]")), body.param(SCALAR)
+    c, x = body.param(parse_type("bf16[4,1]")), body.op("add", body.param(SCALAR), k)
     outs = body.checkpoint(layer.block(y), j, c, x, policy=policy, prevent_cse=False)
     b = Builder()
     c, xs = b.param(parse_type("bf16[4,1]")), b.param(parse_type("f32[3]"))
     w = b.param(parse_type("f32[4,4]"))
-    b.param(parse_type("i32[]"))
+    b.param(SCALAR)
     numbers = (((1,), (0,)), ((), ()))
     ww = b.op("dot_general", w, w, dimension_numbers=numbers, precision=Enum("Precision.HIGHEST"))
-    (y,) = b.scan(body.block(*outs), length=3, consts=[lit(1, "int32")], carry=[c], xs=[xs], metadata=BARRIER)
+    (y,) = b.scan(body.block(*outs), length=3, consts=[lit(1, "int32"), lit(2.0)], carry=[c], xs=[xs], metadata=BARRIER)
     return canonical(
         Program(
             b.block(y, b.op("add", ww, lit(2.0))),

@@ -2,7 +2,9 @@
 
 A stack is *kept* if host memory holds a buffer of its dtype and number of elements (the compiler may drop or merge
 dimensions), *lost* if its very shape (dimensions of size 1 aside) lies only outside host memory, and *undecided*
-otherwise, which is never an alarm. Byte counts decide nothing: padding and buffer sharing make them wrong both ways.
+otherwise, which is never an alarm. An unrolled loop leaves its turns' values apart, and a loop of one turn leaves no
+stack worth the name, so that a buffer of the stack's shape would be another value: undecided too. Byte counts decide
+nothing: padding and buffer sharing make them wrong both ways.
 """
 
 from __future__ import annotations
@@ -87,12 +89,17 @@ def _line(stack: Stack, buffers: list[tuple[str, tuple[int, ...], tuple[int, ...
     named = (f"{dtype}[{','.join(map(str, shape))}]" for shape, _ in same)
     return Line(
         stack=stack,
-        standing="kept" if kept else "lost" if same and not stack.invariant and depth else "undecided",
+        standing="kept" if kept else "lost" if same and _decidable(stack) else "undecided",
         owed=stack.nbytes,
         spaces=tuple(sorted({space for _, spaces in same for space in spaces})),
         slice_on_host=any(HOST in spaces for shape, spaces in mine if prod(shape) in slices),
         found=tuple(sorted(named)),
     )
+
+
+def _decidable(stack: Stack) -> bool:
+    """Whether the compiler has to make one array of this stack's shape, wherever it puts it."""
+    return prod(stack.loops) > 1 and not stack.invariant and not stack.unrolled
 
 
 def loss_text(lines: Iterable[Line]) -> str | None:

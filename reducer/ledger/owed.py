@@ -40,6 +40,7 @@ class Stack(msgspec.Struct, frozen=True):
     `dtype` and `shape` are of the global value with all loops it escapes, the outermost first; `loops` their lengths.
     `name` is the checkpoint name it was kept under, or "", and `also` are further names of the same value. `where` is
     the block of the transfer. `invariant`: some loop it escapes does not change it. `output`: the program returns it.
+    `unrolled`: some loop it escapes is, so that it need not be one array of that shape.
     """
 
     dtype: str
@@ -50,6 +51,7 @@ class Stack(msgspec.Struct, frozen=True):
     invariant: bool = False
     output: bool = False
     also: tuple[str, ...] = ()
+    unrolled: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -75,6 +77,7 @@ class _Origin(msgspec.Struct, frozen=True):
     name: str
     loops: tuple[int, ...] = ()
     invariant: bool = False
+    unrolled: bool = False
 
 
 def owed_stacks(program: Program) -> tuple[Stack, ...]:
@@ -109,6 +112,7 @@ class _Ledger:
             also=tuple(names[1:]),
             where=path_text(origin.source[0]),
             invariant=origin.invariant,
+            unrolled=origin.unrolled,
             output=output or (known is not None and known.output),
         )
 
@@ -181,7 +185,8 @@ class _Ledger:
             if k < len(eqn.carry):
                 origins[var.id] = msgspec.structs.replace(origin, invariant=False)
             else:
-                origins[var.id] = msgspec.structs.replace(origin, loops=(eqn.length, *origin.loops))
+                unrolled = origin.unrolled or min(eqn.unroll, eqn.length) > 1
+                origins[var.id] = msgspec.structs.replace(origin, loops=(eqn.length, *origin.loops), unrolled=unrolled)
 
     def _into(
         self, body: Block, inside: Path, args: tuple[Arg, ...], origins: Mapping[int, _Origin]

@@ -44,6 +44,17 @@ def test_an_invariant_stack_is_never_lost() -> None:
     assert standing(stack(4, 3, invariant=True), {"f32[4,3,8,128]": (0,)}) == "undecided"
 
 
+def test_an_unrolled_stack_is_never_lost() -> None:
+    # Its turns' values lie apart, so a buffer of its shape is another value: the weights, for instance.
+    assert standing(stack(6, unrolled=True), {"f32[6,8,128]": (0,), "f32[8,128]": (5,)}) == "undecided"
+    assert standing(stack(6, unrolled=True), {"f32[6,8,128]": (5,)}) == "kept"
+
+
+def test_loops_of_one_turn_stack_nothing() -> None:
+    assert standing(stack(1, 1), {"f32[8,128]": (0,)}) == "undecided"
+    assert standing(stack(1, 2), {"f32[2,8,128]": (0,)}) == "lost"
+
+
 def test_a_value_of_no_loop_is_never_lost() -> None:
     # A copy out of VMEM and back is the compiler's business; only stacks are worth host memory.
     assert standing(stack(), {"f32[8,128]": (0,)}) == "undecided"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from reducer.ir.build import Builder
@@ -136,6 +137,17 @@ def test_a_program_with_a_gradient_is_not_at_the_placement_tier() -> None:
 def test_where_names_the_block_of_the_transfer() -> None:
     (stack,) = owed_stacks(normalise(Program(there_and_back(forward(), 12))))
     assert stack == Stack("float32", (12, 8, 128), (12,), "h", "eqns[0].body")
+
+
+@pytest.mark.parametrize(("unroll", "unrolled"), [(1, False), (2, True), (6, True)])
+def test_unrolling_is_seen(unroll: int, unrolled: bool) -> None:
+    b = Builder()
+    x, k = b.param(TILE), b.param(TILE)
+    block = b.block(*b.scan(_swapped(forward()), length=6, consts=(k,), carry=(x,)))
+    (scan,) = block.eqns
+    block = msgspec.structs.replace(block, eqns=(msgspec.structs.replace(scan, unroll=unroll),))
+    (stack,) = owed_stacks(normalise(Program(block)))
+    assert stack.unrolled is unrolled
 
 
 def test_invariance_is_seen_through_a_region() -> None:

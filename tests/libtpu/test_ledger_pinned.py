@@ -150,6 +150,13 @@ def trace(devices):
     return jax.jit(f, donate_argnums=(1, 2), out_shardings=out).trace(x, ws, moments)
 """
 
+UNROLLED = """
+def trace(devices):
+    def f(x, ws):
+        return lax.scan(offloaded(layer, "h"), x, ws, unroll=6)[0]
+    return jax.jit(jax.grad(total(f), 1)).trace(*abstract(devices, (128, 128), (6, 128, 128)))
+"""
+
 SHARDED = """
 def trace(devices):
     mesh = Mesh(np.array(devices[:4]).reshape(2, 2), ("a", "b"))
@@ -228,6 +235,7 @@ SILENT = {
     "two bytes": NARROW,
     "host outputs with donation": OUTPUTS,
     "optimizer state on the host": OPTIMIZER,
+    "unrolled, with weights of the stack's shape": UNROLLED,
     "sharded": SHARDED,
     "cond": COND,
 }

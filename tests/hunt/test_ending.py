@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -286,19 +287,20 @@ def identity_of(candidate: Program) -> tuple[int, str]:
 
 
 def test_a_smaller_find_takes_the_place_of_a_queued_one() -> None:
-    hold = threading.Event()
+    hunt: Hunt
     workshop = FakeWorkshop()
-    workshop.on_confirm = lambda _: wait_for(hold)
 
-    class Releases(Listed):
-        def poll(self) -> Program | None:
-            if not self.items:
-                hold.set()
-            return super().poll()
+    def hold(_: Find) -> None:
+        # The first confirmation lasts until all four answers are in the book.
+        end = time.monotonic() + 60
+        while sum(find.finds for find in list(hunt.tally.finds.values())) < 4:
+            assert time.monotonic() < end
+            time.sleep(0.001)
 
+    workshop.on_confirm = hold
     names = {1: "first"}
     hunt = Hunt(
-        Releases([program(1), program(6), program(4), program(5)]),
+        Listed([program(1), program(6), program(4), program(5)]),
         FakeOracle(lambda p: bug(names.get(size(p), "alpha"))),
         workshop,
         seconds=A_LONG_TIME,

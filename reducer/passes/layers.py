@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from reducer.ir.edit import rewrite, zeros
-from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Fill, Name, Op, Program, Scan, Var
+from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Fill, Grad, Name, Op, Program, Scan, Var
 from reducer.ir.nest import swap, value_to_input
 from reducer.ir.order import size
 from reducer.ir.types import Type
@@ -21,9 +21,12 @@ from reducer.passes.simplify import CANONICAL
 def plain_layers(program: Program) -> Iterator[Candidate[Program]]:
     """What a block with an offloaded name computes, replaced by `sin(name(x))` of one of its parameters.
 
-    All such blocks at once, then one at a time.
+    All such blocks at once, then one at a time; with the gradient as it is, and with respect to all inputs, since the
+    layer no longer depends on weights.
     """
     relevance = Relevance(program)
+    grad = program.gradient
+    inexact = tuple(k for k, var in enumerate(program.block.params) if var.type.inexact)
     found: list[tuple[Path, str]] = []
     for place in blocks(program):
         names = [e.name for e in place.block.eqns if isinstance(e, Name) and relevance.of(e)]
@@ -31,7 +34,10 @@ def plain_layers(program: Program) -> Iterator[Candidate[Program]]:
             found.append((place.path, names[0]))
     choices = [found] if len(found) > 1 else []
     for chosen in (*choices, *([one] for one in found)):
-        yield partial(rewrite, program, {path: partial(_layer, name=name) for path, name in chosen})
+        edits = {path: partial(_layer, name=name) for path, name in chosen}
+        yield partial(rewrite, program, edits)
+        if grad is not None and grad.argnums != inexact:
+            yield partial(rewrite, msgspec.structs.replace(program, gradient=Grad(inexact, grad.with_value)), edits)
 
 
 def _layer(block: Block, name: str) -> Block:

@@ -10,6 +10,7 @@ import click
 
 from reducer.cli.common import (
     Command,
+    Seconds,
     default_jobs,
     emit_json,
     error_fields,
@@ -37,7 +38,7 @@ from reducer.report.render import line as visible
 @click.argument("programs", nargs=-1, required=True, metavar="PROGRAM...")
 @target_options(many=True)
 @click.option("--expect", metavar="OUTCOME|SIGNATURE", help="Exit 1 unless every outcome, signature or family is this.")
-@click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Per program; default 60.")
+@click.option("--timeout", type=Seconds(min=0.1), metavar="SECONDS", help="Per program; default 60.")
 @click.option(
     "--repeat",
     type=click.IntRange(1, 1000),

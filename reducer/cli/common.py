@@ -10,6 +10,7 @@ import contextlib
 import errno
 import functools
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -156,6 +157,21 @@ def target_options(*, many: bool = False) -> Callable[[F], F]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to stderr.")
+
+
+class Seconds(click.FloatRange):
+    """A finite number of seconds; Python would also read ``nan`` and ``inf``."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or click's error."""
+        seconds = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is not a finite number of seconds.", param, ctx)
+        return float(seconds)
+
+
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(1, 256),

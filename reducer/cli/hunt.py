@@ -14,6 +14,7 @@ import click
 
 from reducer.cli.common import (
     Command,
+    Seconds,
     UsageError,
     default_jobs,
     emit_json,
@@ -34,10 +35,10 @@ DEFAULT_CORPUS = Path("finds")
 
 
 @click.command(cls=Command)
-@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True, help="How long to generate.")
+@click.option("--seconds", type=Seconds(min=1), default=120.0, show_default=True, help="How long to generate.")
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=60.0,
     show_default=True,
     help="Seconds more for shrinking what was found.",
@@ -72,7 +73,7 @@ DEFAULT_CORPUS = Path("finds")
     metavar="KIND,...",
     help="Look for these sorts of failure only: error, lost-offload; default: all.",
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Per compile; default 60.")
+@click.option("--timeout", type=Seconds(min=0.1), metavar="SECONDS", help="Per compile; default 60.")
 @json_option
 def hunt(
     seconds: float,
@@ -211,7 +212,8 @@ def _hunt(
             left = engine.pending()
             _save(folder, seed, source.batch + 1, target, left)
             if left:
-                progress.say(f"{len(left)} finds are not fully shrunk; --resume --seed {seed} goes on with them")
+                what = "1 find is" if len(left) == 1 else f"{len(left)} finds are"
+                progress.say(f"{what} not fully shrunk; --resume --seed {seed} goes on with what is left")
 
 
 def _known(excluded: tuple[Path, ...]) -> frozenset[str]:

@@ -78,7 +78,7 @@ def decode(data: bytes) -> Program:
     """
     try:
         file = _file.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"not a program file: {error}", hint='expected {"format": 1, "program": {...}}') from None
     if file.format > FORMAT:
         raise InputError(

@@ -67,6 +67,8 @@ def test_nesting_without_end_is_bad_input_not_a_crash():
     deep = b"[" * 100_000 + b"]" * 100_000
     with pytest.raises(InputError):
         decode_program(b'{"block": {"params": [], "eqns": [], "results": ' + deep + b"}}")
+    with pytest.raises(InputError):
+        decode(b'{"a":' * 100_000)
     attribute = b"[" * 900 + b"]" * 900
     eqn = b'{"kind":"op","outs":[],"primitive":"sin","attributes":[["axes",' + attribute + b"]]}"
     with pytest.raises(InputError):

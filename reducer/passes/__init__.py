@@ -91,7 +91,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
     Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
-    Pass("windows", "delete and unwrap several equations at once", windows, 2, "square"),
+    Pass("windows", "delete and unwrap several equations at once", windows, 2, "square", late=True),
 )
 
 __all__ = ["PASSES", "Candidate", "Edits", "Level", "Numbers", "Pass", "Proposal"]

@@ -56,6 +56,7 @@ class Pass(Generic[C]):
         cost: how the number of compiles of one run grows, when most proposals fail: "1", "log", "linear", "square".
         tiers: the levels at which it makes sense.
         one_shot: it is run once, on the start, and not again after a change.
+        late: it is run only when nothing else makes progress; what it costs is counted apart.
         may_grow: it may propose candidates that are not smaller. The driver has no use for them: always False.
     """
 
@@ -66,4 +67,5 @@ class Pass(Generic[C]):
     cost: Literal["1", "log", "linear", "square"]
     tiers: tuple[Level, ...] = ("program", "placement")
     one_shot: bool = False
+    late: bool = False
     may_grow: bool = False

@@ -129,6 +129,9 @@ class _Run(Generic[C]):
         self.history: list[tuple[int, int]] = []
         self.finds: dict[str, tuple[Any, SideFind[C]]] = {}
         self.start_size = 0
+        self.to_fixpoint = 0
+        self.idle: set[tuple[str, str]] = set()
+        self.done: set[str] = set()
         self.form = len(tier.forms) - 1
 
     def begin(self, start: C) -> None:
@@ -169,9 +172,13 @@ class _Run(Generic[C]):
 
     def fixpoint(self, passes: Sequence[Pass[C]]) -> bool:
         """Run all passes until a whole round brings nothing. Always True: a spent budget leaves by exception."""
-        self._rounds(passes)
+        ordinary = [one for one in passes if not one.late]
+        self._rounds(ordinary)
         while self._stronger_form():
-            self._rounds(passes)
+            self._rounds(ordinary)
+        self.to_fixpoint = self.questions.compiles
+        while self._rounds([one for one in passes if one.late]):
+            self._rounds(ordinary)
         return True
 
     def _stronger_form(self) -> bool:
@@ -195,9 +202,10 @@ class _Run(Generic[C]):
                 return True
         return False
 
-    def _rounds(self, passes: Sequence[Pass[C]]) -> None:
-        idle: set[tuple[str, str]] = set()
-        done: set[str] = set()
+    def _rounds(self, passes: Sequence[Pass[C]]) -> bool:
+        """Run these passes until a round brings nothing; True if any brought something."""
+        before = len(self.history)
+        idle, done = self.idle, self.done
         progress = True
         while progress:
             progress = False
@@ -210,6 +218,7 @@ class _Run(Generic[C]):
                     progress = True
                 else:
                     idle.add((one.name, key))
+        return len(self.history) > before
 
     def run_pass(self, one: Pass[C], left: int) -> bool:
         """One run of one pass; True if something was accepted."""
@@ -316,6 +325,7 @@ class _Run(Generic[C]):
             start_size=self.start_size,
             history=tuple(self.history),
             compiles=self.questions.compiles,
+            to_fixpoint=self.to_fixpoint or self.questions.compiles,
             asked=self.questions.asked,
             proposals=total.proposed,
             invalid=total.invalid,

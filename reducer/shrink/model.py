@@ -139,6 +139,7 @@ class Shrunk(Generic[C]):
         history: (compiles so far, size) at the start and at each accepted candidate.
         compiles: unique questions to the oracle in committed order: different modules, failed proposals included.
             The same for any number of workers.
+        to_fixpoint: `compiles` when the ordinary passes had stopped for the first time, before any late one.
         asked: all questions that cost a compile, speculation included; answers from a cache do not count.
         proposals: candidates in committed order.
         invalid: proposals that were not well-formed, or did not lower.
@@ -152,6 +153,7 @@ class Shrunk(Generic[C]):
     start_size: int
     history: tuple[tuple[int, int], ...]
     compiles: int
+    to_fixpoint: int
     asked: int
     proposals: int
     invalid: int

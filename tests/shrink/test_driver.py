@@ -275,3 +275,19 @@ def test_an_oracle_that_breaks_down_breaks_the_run() -> None:
 
     with pytest.raises(WorkerError):
         run(answer=broken, workers=2)
+
+
+def test_late_passes_wait_for_the_others_and_are_counted_apart() -> None:
+    order: list[str] = []
+
+    def watch(event: Event[Items]) -> None:
+        if isinstance(event, PassStarted):
+            order.append(event.name)
+
+    late: Pass[Items] = Pass("late", "lower one item", lower, 1, "linear", late=True)
+    shrunk, _ = run(passes=(late, REMOVE), events=watch)
+    assert order[0] == "remove"
+    assert order[-1] in ("late", "remove")
+    assert order.index("late") == order[: order.index("late")].count("remove")
+    assert shrunk.program == (40, 60)
+    assert 0 < shrunk.to_fixpoint < shrunk.compiles

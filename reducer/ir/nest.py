@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.edit import replace_value, unwrap
+from reducer.ir.edit import replace_value
 from reducer.ir.equations import Arg, Block, Call, Checkpoint, Cond, Entry, Equation, Grad, Program, Scan, Var, While
 from reducer.ir.types import Type
+from reducer.ir.unwrap import unwrap
 from reducer.ir.walk import Path, block_at, children, fresh, replace_block, types_of, with_children
 
 

@@ -8,8 +8,9 @@ from functools import partial
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.edit import BlockEdit, freeze_carry, rewrite
+from reducer.ir.edit import BlockEdit, rewrite
 from reducer.ir.equations import Block, Grad, Program, Scan, While
+from reducer.ir.unwrap import freeze_carry
 from reducer.ir.walk import Path, equations
 from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant
 from reducer.passes.base import Candidate, Edits

@@ -40,11 +40,12 @@ def shrink_dimensions(program: Program) -> Numbers[Program]:
 
 
 def shrink_to_tiles(program: Program) -> Iterator[Candidate[Program]]:
-    """One dimension to the next lower multiple of 128 or 8: what the compiler lays out without padding."""
+    """One dimension to a lower multiple of 128 or 8, which the compiler lays out without padding: half, or the next."""
     for dimension in _free(program, lengths=False):
-        for n in dict.fromkeys((dimension.size - 1) // tile * tile for tile in (128, 8)):
-            if n > 0:
-                yield partial(resized, program, [(dimension, n)])
+        size = dimension.size
+        sizes = {n // tile * tile for tile in (128, 8) for n in (size // 2, size - 1)}
+        for n in sorted(n for n in sizes if n > 0):
+            yield partial(resized, program, [(dimension, n)])
 
 
 def drop_all_axes(program: Program) -> Iterator[Candidate[Program]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from reducer.ir.edit import BlockEdit, delete_all, main_fields, rewrite, unwrap
+from reducer.ir.edit import BlockEdit, delete_all, rewrite
 from reducer.ir.equations import Cond, Equation, Fill, Program
 from reducer.ir.normal import normalise
 from reducer.ir.order import size
 from reducer.ir.skeleton import skeleton
 from reducer.ir.types import Type
+from reducer.ir.unwrap import main_fields, unwrap
 from reducer.ir.walk import Path, arg_type, args_of, blocks, children, equations, types_of
 from reducer.ir.whole import isolate
 from reducer.passes.base import Candidate, Edits

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from reducer.ir.edit import BlockEdit, delete, main_fields, rewrite, unwrap
+from reducer.ir.edit import BlockEdit, delete, rewrite
 from reducer.ir.equations import Block, Equation, Fill, Program
+from reducer.ir.unwrap import main_fields, unwrap
 from reducer.ir.walk import Path, equations
 from reducer.passes.base import Candidate
 

@@ -39,7 +39,11 @@ def test_dropping_an_axis_works_or_says_why_not(program: Program) -> None:
                 smaller = without_axis(shrunk, d)
             except ProgramError:
                 continue
-            check(smaller)
+            try:
+                check(smaller)
+            except ProgramError as error:
+                # A scalar does not keep an operation's result on the host, as an array does: that is for check to say.
+                assert "<host>" in str(error)
 
 
 def one(primitive: str, *types: str, to: str | None = None, scalars: int = 0, **attributes: object) -> Program:

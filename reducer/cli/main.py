@@ -12,6 +12,7 @@ from reducer.cli.common import Main
 _COMMANDS = {
     "hunt": "reducer.cli.hunt:hunt",
     "check": "reducer.cli.check:check",
+    "reduce": "reducer.cli.reduce:reduce",
     "corpus": "reducer.cli.corpus:corpus",
     "libtpu": "reducer.cli.libtpu:libtpu",
     "doctor": "reducer.cli.doctor:doctor",

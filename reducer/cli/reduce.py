@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 #: Repeats of the start, alone in a fresh worker, before anything is tried.
 REPEATS = 3
+#: Seconds the start may take: a real train step compiles for minutes on a busy machine.
+START_SECONDS = 900.0
+#: A candidate may take so many times what the start took, and this many seconds at least. Fixed for the whole run, so
+#: that what is found does not depend on how busy the machine is later.
+PATIENCE, LEAST_SECONDS = 10.0, 60.0
 
 
 class _Stopped(Exception):
@@ -48,6 +53,7 @@ class _Reduction:
     def __init__(self, program: Program, result: Result, *, seconds: float | None) -> None:
         self.best, self.result = program, result
         self.compiles = 0
+        self.to_fixpoint: int | None = None
         self.wanted_to_stop = False
         self._begun = time.monotonic()
         self._deadline = None if seconds is None else self._begun + seconds
@@ -154,6 +160,7 @@ def reduce(
         "start_size": size(item.program),
         "order_key": [str(part) for part in order_key(state.best)[:-1]],
         "changed": state.best != item.program,
+        "compiles_to_fixpoint": state.to_fixpoint,
         "compiles_total": state.compiles,
         "seconds": round(state.seconds, 2),
         "minimal": minimal,
@@ -193,7 +200,7 @@ def _target(item: Item, libtpu: str | None, topology: str | None, options: tuple
 def _ask(pool: Pool, program: Program) -> Result:
     from reducer.oracle.programs import program_job
 
-    return pool.submit(program_job(program), want_ledger=True).result()
+    return pool.submit(program_job(program), want_ledger=True, timeout=START_SECONDS).result()
 
 
 def _refused(pool: Pool, program: Program, first: Result, wanted: Any) -> str:
@@ -204,7 +211,7 @@ def _refused(pool: Pool, program: Program, first: Result, wanted: Any) -> str:
 
     if not wanted(first):
         return f"the start does not fail as asked for: {word(first.answer)} {one_line(said_of(first), 200)}".rstrip()
-    again = pool.confirm(program_job(program), REPEATS, want_ledger=True).result()
+    again = pool.confirm(program_job(program), REPEATS, want_ledger=True, timeout=START_SECONDS).result()
     failing = sum(wanted(result) for result in again.results)
     if failing < REPEATS:
         return f"the start is flaky: it failed as asked for in {failing} of {REPEATS} repeats in a fresh worker"
@@ -221,13 +228,20 @@ def _no(said: str, *, as_json: bool, target: Target) -> None:
 def _shrink(pool: Pool, program: Program, wanted: Any, budget: int | None, state: _Reduction) -> bool:
     """Reduce into `state`; True if the result is 1-minimal."""
     from reducer.hunt.finds import tier_of
-    from reducer.oracle.programs import ProgramOracle
+    from reducer.oracle.outcome import Skipped
+    from reducer.oracle.programs import ProgramOracle, program_job
     from reducer.shrink import shrink_program
 
+    took = state.result.seconds_lower + state.result.seconds_compile
+    limit = max(LEAST_SECONDS, PATIENCE * took)
+    # A failure of a program that places something in host memory is taken for one of the placement: what places
+    # nothing there is not compiled.
+    job = program_job(program, require_host_placement=True)
+    placed = not isinstance(pool.submit(job, timeout=START_SECONDS).result().answer, Skipped)
     try:
         shrunk = shrink_program(
             program,
-            ProgramOracle(pool, want_ledger=True),
+            ProgramOracle(pool, require_host_placement=placed, want_ledger=True, timeout=limit),
             wanted,
             level=tier_of(program),
             budget=budget,
@@ -236,6 +250,7 @@ def _shrink(pool: Pool, program: Program, wanted: Any, budget: int | None, state
     except _Stopped:
         return False
     state.best, state.result, state.compiles = shrunk.program, shrunk.result, shrunk.compiles
+    state.to_fixpoint = shrunk.to_fixpoint
     return shrunk.minimal
 
 

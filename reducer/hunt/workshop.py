@@ -60,7 +60,8 @@ class RealWorkshop:
         self._known = known
         self._budget = budget
         self._want_ledger = want_ledger
-        self._oracle = ProgramOracle(pool, priority=_REDUCING, want_ledger=want_ledger)
+        # As the hunt itself: what places nothing in host memory is not compiled, and cannot be the failure.
+        self._oracle = ProgramOracle(pool, priority=_REDUCING, require_host_placement=True, want_ledger=want_ledger)
         self._date = datetime.date.today().isoformat()
 
     def known(self, signature: str) -> bool:

@@ -289,7 +289,14 @@ def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:
         f"{summary.generated} programs, {summary.compiled} compiled, {summary.failing} failing in "
         f"{summary.seconds:.0f} s; seed {summary.seed}; workers busy {summary.worker_busy_fraction:.0%}"
     )
-    show_failures(summary.signatures)
+    waiting = summary.excused.get("unconfirmed", 0)
+    if waiting:
+        click.echo(
+            f"{waiting} failing programs are not counted, as their failures are not confirmed: what was not repeated "
+            f"yet, --resume --seed {summary.seed} goes on with"
+        )
+    if summary.signatures or not waiting:
+        show_failures(summary.signatures)
     for flaky in summary.flaky:
         seen = ", ".join(f"{count}x {name}" for name, count in flaky.repeats.items())
         click.echo(one_line(f"flaky, not counted: {flaky.signature} ({flaky.finds} finds; repeated: {seen})", 400))

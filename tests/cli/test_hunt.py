@@ -310,3 +310,16 @@ def test_a_libtpu_that_does_not_fit(tmp_path: Path, pools: Opened) -> None:
     data, code = machine("hunt", "--libtpu", "0.0.20", "--corpus", str(tmp_path))
     assert (code, data["error"]["kind"]) == (2, "target")
     assert cases(tmp_path) == []
+
+
+def test_failures_not_confirmed_are_not_called_none(capsys: pytest.CaptureFixture[str]) -> None:
+    from reducer.cli.hunt import _report
+    from reducer.hunt import Summary
+
+    _report(Summary(seed=5, corpus="finds", excused={"unconfirmed": 2}), None, as_json=False)
+    shown = capsys.readouterr().out
+    assert "2 failing programs are not counted" in shown
+    assert "--resume --seed 5" in shown
+    assert "no failures found" not in shown
+    _report(Summary(seed=5, corpus="finds"), None, as_json=False)
+    assert "no failures found" in capsys.readouterr().out

@@ -153,8 +153,7 @@ def reduce(
         state = _Reduction(item.program, first, seconds=seconds)
         interrupts.deliver(state.stop)
         minimal = _shrink(pool, item.program, wanted, budget, state)
-        case = _save(pool, item, target, state, out)
-    tier, file = case
+        tier, file = _save(pool, item, target, state, out)
     fields: dict[str, Any] = {
         "size": size(state.best),
         "start_size": size(item.program),

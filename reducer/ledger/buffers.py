@@ -31,7 +31,7 @@ def hlo_dtype(dtype: str) -> str:
 def buffers_of(hlo: str) -> Buffers:
     """Every array shape of an optimized module's text with the memory spaces it occurs in."""
     found: dict[str, set[int]] = {}
-    for dtype, dims, layout in _SHAPE.findall(hlo):
+    for dtype, dims, layout in set(_SHAPE.findall(hlo)):
         if not dims:
             continue
         space = _SPACE.search(layout)

@@ -58,8 +58,10 @@ class Ledger(msgspec.Struct, frozen=True):
 
 def ledger_of(owed: Owed, buffers: Mapping[str, tuple[int, ...]] | None, unread: str = "") -> Ledger:
     """The ledger of a program that owes `owed`. `buffers` are its compiled module's, or None, and `unread` says why."""
-    if owed.reason or buffers is None:
-        return Ledger(partitions=owed.partitions, reason=owed.reason or unread or "where its buffers lie is not known")
+    if not owed.anything:
+        return Ledger(partitions=owed.partitions, reason=owed.reason)
+    if buffers is None:
+        return Ledger(partitions=owed.partitions, reason=unread or "where its buffers lie is not known")
     return Ledger(judge(owed.stacks, buffers, partitions=owed.partitions), owed.partitions)
 
 

@@ -69,6 +69,11 @@ class Owed(msgspec.Struct, frozen=True):
     partitions: int = 1
     reason: str = ""
 
+    @property
+    def anything(self) -> bool:
+        """Whether it has to be looked where the buffers of the compiled program lie."""
+        return bool(self.stacks) and not self.reason
+
 
 class _Origin(msgspec.Struct, frozen=True):
     """A host value on its way out: `source` tells transfers of one value apart from transfers of two."""

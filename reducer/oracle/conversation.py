@@ -46,8 +46,11 @@ def known_answer(cache: CacheView, job: Job, timeout: float, *, want_ledger: boo
         return Result(Invalid(program.invalid), cached=True)
     if job.require_host_placement and not program.host_placement:
         return Result(Skipped(NO_HOST_PLACEMENT), module_key=program.module_key, cached=True)
-    outcome = cache.outcome(compiled_as(job, program.module_key), timeout, want_buffers=want_ledger)
-    if outcome is None or (want_ledger and program.owed is None):
+    if want_ledger and program.owed is None:
+        return None
+    wanted = want_ledger and program.owed is not None and program.owed.anything
+    outcome = cache.outcome(compiled_as(job, program.module_key), timeout, want_buffers=wanted)
+    if outcome is None:
         return None
     ledger = _ledger(outcome, program.owed) if want_ledger else None
     return Result(outcome, module_key=program.module_key, cached=True, ledger=ledger)
@@ -112,7 +115,8 @@ class Conversation:
             return Skipped(NO_HOST_PLACEMENT)
         if self._cache is None or self._fresh:
             return None
-        return self._cache.outcome(compiled_as(job, lowered.module_key), self._timeout, want_buffers=self._want.ledger)
+        wanted = lowered.owed is not None and lowered.owed.anything
+        return self._cache.outcome(compiled_as(job, lowered.module_key), self._timeout, want_buffers=wanted)
 
     def _result(self, answer: Answer, lowered: protocol.Lowered, seconds: float, *, cached: bool = False) -> Result:
         return Result(

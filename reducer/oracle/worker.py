@@ -117,13 +117,14 @@ class Worker:
         started = time.perf_counter()
         try:
             lowering = backend.lower(message.job)
+            owed = lowering.owed() if message.want_ledger else None
             lowered = protocol.Lowered(
                 id=message.id,
                 module_key=lowering.key,
                 host_placement=has_host_placement(lowering.text),
                 seconds=time.perf_counter() - started,
                 module=lowering.text if message.want_module else "",
-                owed=lowering.owed() if message.want_ledger else None,
+                owed=owed,
             )
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             outcome = Invalid(clip(_described(error, message.job)))
@@ -133,7 +134,7 @@ class Worker:
         decision = protocol.decode_to_worker(self._input.readline())
         if isinstance(decision, protocol.Compile):
             started = time.perf_counter()
-            answer = _compile(lowering, message.job, want_buffers=message.want_ledger)
+            answer = _compile(lowering, message.job, want_buffers=owed is not None and owed.anything)
             self.say(protocol.Answered(message.id, answer, time.perf_counter() - started))
 
 

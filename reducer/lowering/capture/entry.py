@@ -106,7 +106,8 @@ def captured(
 def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep", only_read: bool = False) -> Captured:
     """The program of a closed jaxpr; `values` are its arguments.
 
-    `only_read`: it will not be compiled, and may differ in values nobody reads (uninitialised host memory).
+    `only_read`: it will not be compiled, and may differ in values nobody reads (uninitialised host memory). It is not
+    checked: what JAX traced is well-typed, and a hunt does this for every program.
 
     Raises:
         ProgramError: not expressible.
@@ -124,7 +125,8 @@ def from_jaxpr(closed: Any, values: Any, *, rules: Rules = "keep", only_read: bo
     block = Block((*params, *hoisted), tuple(frame.eqns), tuple(results))
     entries = (*outside.entries, *(Entry(),) * len(hoisted))
     program = Program(block=block, mesh=converter.mesh, inputs=entries, result_specs=outside.specs)
-    return Captured(checked(program), (*values, *(value for value, _, _ in frame.hoisted)), _marks(frame, params))
+    program = normalise(program) if only_read else checked(program)
+    return Captured(program, (*values, *(value for value, _, _ in frame.hoisted)), _marks(frame, params))
 
 
 def checked(program: Program) -> Program:

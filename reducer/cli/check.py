@@ -68,10 +68,10 @@ def check(
 ) -> None:
     """Compile PROGRAM for a TPU and print outcome, signature and seconds, one line each.
 
-    PROGRAM is a case folder or its case.json, a program's .json, a StableHLO module (.mlir, .mlir.gz), or
-    script.py:function, where the function returns (fn, abstract args). A case is checked on its own topology and
-    options unless told otherwise. A program that does not trace, parse or lower is bad input: exit code 2, unless
-    that is what --expect says.
+    PROGRAM is a case folder or its case.json, a capture folder, a program's .json, a StableHLO module (.mlir,
+    .mlir.gz), or script.py:function, where the function returns (fn, abstract args). A case or capture is checked on
+    its own topology and options unless told otherwise. A program that does not trace, parse or lower is bad input:
+    exit code 2, unless that is what --expect says.
 
     \b
     Example: scanshrink check corpus/* --libtpu 0.0.50.1 --libtpu 0.0.52
@@ -137,10 +137,10 @@ def _run(
     """Compile every item on every target; yields in the order of targets, then items."""
     groups: dict[Target, list[Item]] = {}
     for item in items:
-        own = item.case.target if item.case is not None else None
-        where = topology or (own.topology if own else None)
-        chosen = parse_options(options) if options else tuple(sorted(own.options.items())) if own else ()
-        for target in targets(libtpus, where, chosen):
+        chosen = parse_options(options) if options else item.options
+        for target in targets(libtpus, topology or item.topology, chosen):
+            for note in item.capture.notes(target.libtpu) if item.capture is not None else ():
+                say(f"note: {one_line(note)}")
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():
         with open_pool(target, min(jobs, len(members)), timeout=timeout) as pool:

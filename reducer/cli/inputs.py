@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from reducer.captures import MODULE_LIMIT, Capture, captures_in, is_capture, load_capture
 from reducer.corpus import Case
 from reducer.corpus.casefile import load_case
 from reducer.errors import InputError, ProgramError
@@ -17,19 +18,33 @@ from reducer.ir.codec import decode
 from reducer.ir.equations import Program
 from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
 from reducer.oracle.programs import program_job
+from reducer.oracle.target import Options
 
-#: Larger modules than any real train step (the 7,000-operation one is 1 MB); a bomb in a .gz stops here.
-MODULE_LIMIT = 64 << 20
 _SCRIPT = re.compile(r"(?P<path>.+\.py):(?P<function>[A-Za-z_]\w*)")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing to compile: what the user called it, the job, and the program or case behind it, if any."""
+    """One thing to compile: what the user called it, the job, and what is behind it, if any: program, case, capture."""
 
     name: str
     job: Job
     program: Program | None = None
     case: Case | None = None
+    capture: Capture | None = None
+
+    @property
+    def topology(self) -> str | None:
+        """The topology it comes with, or None."""
+        if self.case is not None:
+            return self.case.target.topology
+        return (self.capture.topology or None) if self.capture is not None else None
+
+    @property
+    def options(self) -> Options:
+        """The compiler options it comes with."""
+        if self.case is not None:
+            return tuple(sorted(self.case.target.options.items()))
+        return self.capture.compiler_options if self.capture is not None else ()
 
 
 def read(name: str) -> Item:
@@ -45,6 +60,11 @@ def read(name: str) -> Item:
         return Item(name, ScriptJob(path=str(path.absolute()), function=script["function"]))
     path = Path(name)
     _require(path)
+    if is_capture(path):
+        capture = load_capture(path)
+        return Item(name, capture.job, capture=capture)
+    if path.is_dir() and (captures := captures_in(path)):
+        raise InputError(f"{name}: is a folder of captures", hint=f"name one, such as {captures[0]}")
     if path.is_dir() or path.name == "case.json":
         return _case(name, path if path.is_dir() else path.parent)
     if path.name.endswith((".mlir", ".mlir.gz", ".mlirbc")):
@@ -55,7 +75,7 @@ def read(name: str) -> Item:
         raise InputError(f"{name}: which function?", hint=f"name it as {name}:function, returning (fn, abstract args)")
     raise InputError(
         f"{name}: not a kind of input",
-        hint="give a case folder, case.json, program.json, .mlir[.gz] or script.py:function",
+        hint="give a case or capture folder, case.json, program.json, .mlir[.gz] or script.py:function",
     )
 
 

@@ -38,6 +38,10 @@ TOPOLOGIES: tuple[str, ...] = (
     "tpu7x:2x2x1",
 )
 """Topology names that were seen to compile on a machine without a TPU."""
+# Larger slices of these (v5e:16x16 has 256 devices) are described as readily; libtpu says which there are. Beyond 16
+# chips a side it aborts.
+_SIDE = "(?:1|2|4|8|12|16)"
+_LARGER = re.compile(rf"(?:(?:v2|v3|v5e|v6e):{_SIDE}x{_SIDE}|(?:v4|v5p|tpu7x):{_SIDE}x{_SIDE}x{_SIDE})\Z")
 
 RELEASE = re.compile(r"\d+(\.\d+)+([a-z.]+\d+)*\Z")
 """What a libtpu release is called."""
@@ -146,7 +150,7 @@ def _typed(value: str) -> OptionValue:
 
 
 def _check_topology(topology: str) -> None:
-    if topology not in TOPOLOGIES:
+    if topology not in TOPOLOGIES and not _LARGER.match(topology):
         near = difflib.get_close_matches(topology, TOPOLOGIES, n=1)
         known = ", ".join(TOPOLOGIES)
         raise TargetError(

@@ -76,6 +76,17 @@ def test_topologies(library):
     assert all(name in raised.value.hint for name in TOPOLOGIES)
 
 
+@pytest.mark.parametrize("name", ["v5e:16x16", "v6e:2x4", "v5p:4x4x8", "tpu7x:2x2x2"])
+def test_larger_slices(library, name):
+    assert resolve_target(str(library), name).topology == name
+
+
+@pytest.mark.parametrize("name", ["v5e:32x16", "v5e:4x4x4", "v5p:4x4", "v5e:4x4\n", "v9:4x4", "v5e:0x4"])
+def test_slices_that_do_not_exist(library, name):
+    with pytest.raises(TargetError, match="unknown topology"):
+        resolve_target(str(library), name)
+
+
 def test_options(library):
     target = resolve_target(str(library), options={"xla_b": 1, "xla_a": True})
     assert target.options == (("xla_a", True), ("xla_b", 1))

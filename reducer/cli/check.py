@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reducer.cli import certificates
 from reducer.cli.common import (
     Command,
     Seconds,
@@ -52,6 +53,11 @@ from reducer.report.render import line as visible
     is_flag=True,
     help="Also compile programs that mean the same, and the program scaled up with and without its offload.",
 )
+@click.option(
+    "--certificate",
+    is_flag=True,
+    help="Of cases: ask about every neighbour of the minimum again; exit 1 unless the stored certificate holds.",
+)
 @jobs_option
 @json_option
 def check(
@@ -63,6 +69,7 @@ def check(
     timeout: float | None,
     repeat: int,
     pairs: bool,
+    certificate: bool,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -78,6 +85,9 @@ def check(
              scanshrink check train.py:step --expect compiled
     """
     items = [read(name) for name in programs]
+    if certificate:
+        _certificates(items, libtpus, topology, options, default_jobs(jobs), as_json=as_json)
+        return
     rows: list[dict[str, Any]] = []
     unusable: list[ScanshrinkError] = []
     runs = _run(items, libtpus, topology, options, timeout, default_jobs(jobs), repeat, pairs)
@@ -102,6 +112,32 @@ def check(
         sys.exit(2)
     if expect is not None and not all(_as_expected(expect, row) for row in rows):
         say(f"expected {one_line(expect, 200)}")
+        sys.exit(1)
+
+
+def _certificates(
+    items: list[Item],
+    libtpus: tuple[str, ...],
+    topology: str | None,
+    options: tuple[str, ...],
+    jobs: int,
+    *,
+    as_json: bool,
+) -> None:
+    """`--certificate`: as the command, with the certificates taken up again."""
+    rows: list[dict[str, Any]] = []
+    cases = []
+    for item, target, result, rechecks in certificates.recheck_all(items, libtpus, topology, options, jobs):
+        row = describe(item, target, result)
+        rows.append({**row, "certificate": {tier: found.as_json() for tier, found in rechecks.items()}})
+        cases.append(item.case)
+        if not as_json:
+            click.echo(line(row))
+            certificates.show(rechecks)
+    good = certificates.judge(rows, [case for case in cases if case is not None])
+    if as_json:
+        emit_json("check", results=rows)
+    if not good:
         sys.exit(1)
 
 

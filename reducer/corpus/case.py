@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
@@ -37,6 +38,10 @@ Kind: TypeAlias = Literal[
 """What sort of failure a case holds. ``error``: the compiler rejects, crashes or hangs."""
 
 Word: TypeAlias = Literal["compiled", "rejected", "crashed", "timed-out", "invalid", "incompatible"]
+
+NeighbourWord: TypeAlias = Word | Literal["skipped"]
+NeighbourVerdict: TypeAlias = Literal["fails-the-same", "compiles", "fails-otherwise", "invalid", "skipped"]
+NEIGHBOUR_VERDICTS: Final[tuple[NeighbourVerdict, ...]] = get_args(NeighbourVerdict)
 
 MESSAGE_CAP: Final = 4096
 """Longest compiler message a case keeps, in characters."""
@@ -128,25 +133,59 @@ class Found(_Part, frozen=True, kw_only=True):
 
 
 class Neighbour(_Part, frozen=True, kw_only=True):
-    """A program one step smaller than a minimum: the edit that makes it, and what happened to it."""
+    """A program one step smaller than a minimum, and what happened to it.
+
+    `kind` is the sort of step and `edit` where it is taken; `key` the first hex digits of the identity of the program
+    it leads to. `signature` is that of a failure, "" for anything else; "skipped" was not compiled, because nothing
+    in it is placed in host memory.
+    """
 
     edit: str
-    outcome: Word
+    outcome: NeighbourWord
+    kind: str = ""
+    key: str = ""
     signature: str = ""
+
+    @property
+    def step(self) -> str:
+        """Kind and edit, for people."""
+        return f"{self.kind} {self.edit}".strip()
+
+    def verdict(self, signature: str) -> NeighbourVerdict:
+        """One word, seen from the failure with that signature."""
+        if self.outcome == "skipped":
+            return "skipped"
+        if self.outcome in ("invalid", "incompatible"):
+            return "invalid"
+        if self.signature == signature:
+            return "fails-the-same"
+        return "compiles" if self.outcome == "compiled" and not self.signature else "fails-otherwise"
 
 
 class Certificate(_Part, frozen=True, kw_only=True):
-    """Evidence that a minimum is 1-minimal: every neighbour in a documented neighbourhood, with its outcome."""
+    """Evidence that a minimum is 1-minimal: every neighbour in a documented neighbourhood, with its outcome.
+
+    `neighbourhood` is its name and version.
+    """
 
     neighbourhood: str
     neighbours: tuple[Neighbour, ...] = ()
 
+    def counts(self, signature: str) -> dict[NeighbourVerdict, int]:
+        """How many neighbours have which verdict; a minimum has none that fails the same."""
+        found = Counter(neighbour.verdict(signature) for neighbour in self.neighbours)
+        return {verdict: found[verdict] for verdict in NEIGHBOUR_VERDICTS if found[verdict]}
+
 
 class Explanation(_Part, frozen=True, kw_only=True):
-    """Which other values of one parameter still fail: ``length of the inner scan`` - ``any >= 1``."""
+    """Which other values of one parameter still fail: ``length of the inner scan`` - ``any tried: 1, 2, 3``.
+
+    `tried` says what became of each value that was tried, in that order; the first is the minimum's own.
+    """
 
     parameter: str
     still_fails: str
+    tried: dict[str, NeighbourVerdict] = {}
 
 
 class Equivalence(_Part, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from reducer.ir.equations import (
 )
 from reducer.ir.links import Node, links_of
 from reducer.ir.types import Type
-from reducer.ir.walk import Path, args_of, children, fresh, inlined, with_args, with_children
+from reducer.ir.walk import Path, args_of, children, fresh, inlined, path_text, with_args, with_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,14 @@ class Dimension:
     def is_length(self) -> bool:
         """True if it is the length of a scan."""
         return any(var < 0 for _, var, _ in self.nodes)
+
+    def __str__(self) -> str:
+        """Where it occurs first: ``the length of eqns[0]``, or ``axis 1 of %0 of block``."""
+        scan = next((node for node in self.nodes if node[1] < 0), None)
+        if scan is not None:
+            return f"the length of {path_text((*scan[0], (-1 - scan[1], ''))).removesuffix('.')}"
+        path, var, axis = self.nodes[0]
+        return f"axis {axis} of %{var} of {path_text(path)}"
 
 
 def dimensions(program: Program) -> tuple[Dimension, ...]:

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 from reducer.errors import ProgramError
 from reducer.ir.canonical import canonical
@@ -47,17 +48,25 @@ from reducer.ir.order import order_key
 from reducer.ir.sense import nonsense
 from reducer.neighbourhood.steps import Step, steps
 
+#: Names this neighbourhood in certificates. Its number rises with every step that comes or goes.
+NAME: Final = "program-1"
+
+C = TypeVar("C")
+
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A program one step away: smaller, well-formed, in normal form. `kind` is a word of the table above."""
+class Neighbour(Generic[C]):
+    """A program (or module) one step away: smaller, well-formed, in normal form.
+
+    `kind` is a word of the table above, or of the neighbourhood of modules.
+    """
 
     kind: str
     description: str
-    program: Program
+    program: C
 
 
-def neighbours(program: Program, form: Callable[[Program], Program] = canonical) -> Iterator[Neighbour]:
+def neighbours(program: Program, form: Callable[[Program], Program] = canonical) -> Iterator[Neighbour[Program]]:
     """Every smaller neighbour of a program in normal form, each once, in a fixed order.
 
     Args:
@@ -82,4 +91,4 @@ def neighbours(program: Program, form: Callable[[Program], Program] = canonical)
         yield Neighbour(kind, description, candidate)
 
 
-__all__ = ["Neighbour", "Step", "neighbours", "steps"]
+__all__ = ["NAME", "Neighbour", "Step", "neighbours", "steps"]

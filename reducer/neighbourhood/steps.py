@@ -37,6 +37,7 @@ from reducer.ir.equations import (
     While,
 )
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Plain, Policy, SaveNames, names_of
+from reducer.ir.text import policy_text
 from reducer.ir.types import DTYPES
 from reducer.ir.unwrap import freeze_carry, main_fields, unwrap
 from reducer.ir.walk import (
@@ -181,7 +182,7 @@ def _on_policies(program: Program) -> Iterator[Step]:
             continue
         names.update(dict.fromkeys(names_of(eqn.policy)))
         for kind, policy in _policies(eqn.policy):
-            yield kind, f"{_place(path, i)}: {policy}", _set(program, path, i, eqn, policy=policy)
+            yield kind, f"{_place(path, i)}: {policy_text(policy)}", _set(program, path, i, eqn, policy=policy)
     ordered = list(names)
     for at, later in enumerate(ordered):
         for earlier in ordered[:at]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reducer.shrink.certificate import Certificate, certify
+from reducer.shrink.certificate import Certificate, certify, certify_program
 from reducer.shrink.driver import StartError, shrink
 from reducer.shrink.model import (
     Accepted,
@@ -36,6 +36,7 @@ __all__ = [
     "Tier",
     "Tried",
     "certify",
+    "certify_program",
     "program_tier",
     "shrink",
     "shrink_program",

@@ -10,10 +10,15 @@ import pytest
 
 from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum, slug_for
 from reducer.errors import WorkerError
+from reducer.evidence import certified
+from reducer.ir.canonical import canonical
 from reducer.ir.codec import decode
+from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.oracle.fake import FakeOracle
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob
 from reducer.oracle.outcome import Answer, Compiled, Crashed, Incompatible, Invalid, Memory, Rejected, TimedOut
+from reducer.oracle.programs import program_job
 from reducer.oracle.signature import signature
 
 from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
@@ -381,3 +386,75 @@ def test_pairs_show_an_offload_that_costs(tmp_path: Path, pools: Opened) -> None
     )
     sizes = iter([0, 0, 0, 500, 300])
     assert machine("check", program, "--pairs")[0]["results"][0]["verdict"] == "offload-costs"
+
+
+def certified_case(folder: Path, answer: Callable[[Job], Answer]) -> str:
+    """A case whose minimum fails with the bitcast failure, with its certificate."""
+    program = canonical(chain(1))
+    assert FOUND is not None
+    made = Case(
+        slug=slug_for("x", kind="error", signature=FOUND.text, tier="placement"),
+        kind="error",
+        signature=FOUND.text,
+        family=FOUND.family,
+        target=CaseTarget(libtpu="0.0.50.1", sha256="c" * 64, topology="v6e:2x2"),
+        tiers={"placement": TierMinimum(size=size(program), program=program)},
+    )
+    oracle: FakeOracle[Program] = FakeOracle(lambda p: answer(program_job(p)))
+    return str(Corpus(folder).add(certified(made, "placement", oracle), {}).path)
+
+
+def only(program: Program) -> Callable[[Job], Answer]:
+    """Nothing but this program fails."""
+    key = program_job(program).key
+    return lambda job: BITCAST if isinstance(job, ProgramJob) and job.key == key else COMPILED
+
+
+def test_a_certificate_that_holds(tmp_path: Path, pools: Opened) -> None:
+    pools.answer = only(canonical(chain(1)))
+    folder = certified_case(tmp_path, pools.answer)
+    ran = invoke("check", "--certificate", folder)
+    assert ran.exit_code == 0, ran.output
+    first, second = ran.stdout.splitlines()
+    assert first.startswith(f"{folder}  libtpu 0.0.50.1  rejected")
+    assert second.startswith("  placement: the certificate holds: ")
+    assert second.endswith("compile)")
+    ((target, _, _),) = pools.calls
+    assert target.topology == "v6e:2x2"
+    answered, code = machine("check", "--certificate", folder)
+    assert code == 0
+    (row,) = answered["results"]
+    found = row["certificate"]["placement"]
+    assert found == {
+        "holds": True,
+        "neighbours": found["neighbours"],
+        "counts": {"compiles": found["neighbours"]},
+        "failing": [],
+        "differing": {},
+    }
+
+
+def test_a_certificate_that_does_not_hold(tmp_path: Path, pools: Opened) -> None:
+    folder = certified_case(tmp_path, only(canonical(chain(1))))
+    pools.answer = lambda _: BITCAST
+    ran = invoke("check", "--certificate", folder)
+    assert ran.exit_code == 1
+    assert "the certificate does NOT hold" in ran.stdout
+    assert "    fails the same: delete eqns[0]\n" in ran.stdout
+    answered, code = machine("check", "--certificate", folder)
+    assert code == 1
+    assert answered["results"][0]["certificate"]["placement"]["failing"]
+
+
+def test_a_minimum_that_does_not_fail_any_more(tmp_path: Path, pools: Opened) -> None:
+    folder = certified_case(tmp_path, only(canonical(chain(1))))
+    pools.answer = lambda _: COMPILED
+    ran = invoke("check", "--certificate", folder)
+    assert ran.exit_code == 1
+    assert "does not fail as its case says" in ran.stderr
+
+
+def test_what_has_no_certificate(tmp_path: Path, a_program: str, pools: Opened) -> None:
+    del pools
+    one_error(invoke("check", "--certificate", a_program), "is no case")
+    one_error(invoke("check", "--certificate", case(tmp_path)), "has no certificate", "scanshrink reduce")

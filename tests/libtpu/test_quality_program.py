@@ -16,7 +16,7 @@ from reducer.ir.types import Type
 from reducer.oracle.outcome import Result, Skipped
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.signature import signature
-from reducer.shrink import certify, shrink_program
+from reducer.shrink import certify_program, shrink_program
 
 if TYPE_CHECKING:
     from reducer.oracle.pool import Pool
@@ -140,7 +140,7 @@ def test_the_minimum(name: str, pool: Pool) -> None:
     assert shrunk.minimal
     assert shrunk.compiles <= 30
     if name == "the seed":
-        certificate = certify(shrunk.program, oracle, wanted)
+        certificate = certify_program(shrunk.program, oracle, wanted)
         assert certificate.minimal
         # The nearest program that compiles is the same one without the barrier.
         assert certificate.counts()["metadata"] == {"compiles": 1}

@@ -14,7 +14,7 @@ from reducer.ir.walk import equations
 from reducer.neighbourhood import neighbours
 from reducer.oracle.fake import FakeOracle
 from reducer.oracle.outcome import Answer, Compiled, Invalid, Memory, Rejected, Result, Skipped, message_of
-from reducer.shrink import Certificate, certify, shrink_program
+from reducer.shrink import Certificate, certify_program, shrink_program
 
 
 def start() -> Program:
@@ -49,7 +49,7 @@ def test_a_minimum_is_certified(workers: int) -> None:
     with FakeOracle(answer, workers, key=identity) as oracle:
         best = shrink_program(start(), oracle, wanted).program
         known = oracle.unique_calls
-        certificate = certify(best, oracle, wanted, label=label, events=lambda _, k, n: seen.append(n - k))
+        certificate = certify_program(best, oracle, wanted, label=label, events=lambda _, k, n: seen.append(n - k))
         assert oracle.unique_calls == known, "the last sweep has asked about every neighbour"
     assert certificate.minimal
     assert certificate.key == identity(best)
@@ -68,6 +68,6 @@ def test_a_minimum_is_certified(workers: int) -> None:
 
 def test_what_is_not_minimal_is_not_certified() -> None:
     with FakeOracle(answer, key=identity) as oracle:
-        certificate = certify(canonical(start()), oracle, wanted)
+        certificate = certify_program(canonical(start()), oracle, wanted)
     assert not certificate.minimal
     assert {e.verdict for e in certificate.entries} >= {"fails-the-same"}

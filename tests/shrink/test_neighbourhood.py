@@ -81,10 +81,13 @@ def test_the_neighbours_of_a_small_minimum() -> None:
         ("gradient", "none"),
         ("gradient", "without the value"),
         ("policy", "eqns[0].body.eqns[0]: None"),
-        ("policy", "eqns[0].body.eqns[0]: Plain(name='nothing_saveable')"),
-        ("policy", "eqns[0].body.eqns[0]: Plain(name='everything_saveable')"),
-        ("policy", "eqns[0].body.eqns[0]: SaveNames(names=('h',))"),
-        ("policy-name", "eqns[0].body.eqns[0]: OffloadNames(offloaded=(), saved=(), src='device', dst='pinned_host')"),
+        ("policy", "eqns[0].body.eqns[0]: nothing_saveable"),
+        ("policy", "eqns[0].body.eqns[0]: everything_saveable"),
+        ("policy", "eqns[0].body.eqns[0]: save_only_these_names(h)"),
+        (
+            "policy-name",
+            "eqns[0].body.eqns[0]: save_and_offload_only_these_names(offloaded=() device->pinned_host)",
+        ),
         ("metadata", "eqns[0]: skip-simplify-while-loops_trip-count-one"),
     ]
 
@@ -118,3 +121,9 @@ def test_a_loop_keeps_its_counter() -> None:
     _, y = b.while_loop(cond.block(cond.op("lt", k, lit(3, "int32"))), block, [lit(0, "int32"), x])
     program = canonical(Program(b.block(y)))
     assert all("while" not in to_text(n.program) or " = add " in to_text(n.program) for n in neighbours(program))
+
+
+def test_sizes_say_where_they_are() -> None:
+    found = [n.description for n in neighbours(everything()) if n.kind in ("length", "dimension", "axis")]
+    assert "the length of eqns[0] to 1" in found
+    assert "axis 0 of %0 of block to 2" in found

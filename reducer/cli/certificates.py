@@ -1,0 +1,99 @@
+"""`scanshrink check --certificate`: take up the certificates of cases again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from reducer.cli.common import one_line, say
+from reducer.cli.inputs import Item
+from reducer.cli.session import open_pool, parse_options, require_compatible, targets
+from reducer.corpus.case import Case, NeighbourVerdict
+from reducer.errors import InputError
+from reducer.evidence import Recheck, certified, program_of, recheck
+from reducer.oracle.outcome import Result
+from reducer.oracle.pool import Pool
+from reducer.oracle.programs import ProgramOracle
+from reducer.oracle.target import Target
+
+#: How each verdict reads after a number.
+_WORDS: dict[NeighbourVerdict, str] = {
+    "fails-the-same": "fail the same",
+    "compiles": "compile",
+    "fails-otherwise": "fail otherwise",
+    "invalid": "invalid",
+    "skipped": "place nothing on the host",
+}
+#: Most differences listed for people.
+_LISTED = 5
+
+
+def cases_of(items: Sequence[Item]) -> list[Case]:
+    """The cases behind the arguments, each with a certificate at some tier of programs.
+
+    Raises:
+        InputError: one is no case, or has none.
+    """
+    found = []
+    for item in items:
+        if item.case is None:
+            raise InputError(f"{item.name}: is no case", hint="only a case has a certificate")
+        if not any(minimum.certificate for minimum in item.case.tiers.values()):
+            raise InputError(f"{item.name}: has no certificate", hint=f"`scanshrink reduce {item.name}` makes one")
+        found.append(item.case)
+    return found
+
+
+def recheck_all(
+    items: Sequence[Item], libtpus: Sequence[str], topology: str | None, options: Sequence[str], jobs: int
+) -> Iterator[tuple[Item, Target, Result, dict[str, Recheck]]]:
+    """Every case with what its minimum does now and its certificates taken up again, by tier.
+
+    Each on its own target unless told otherwise: a certificate is about one compiler.
+    """
+    for item, case in zip(items, cases_of(items), strict=True):
+        own = case.target
+        chosen = parse_options(options) if options else tuple(sorted(own.options.items()))
+        for target in targets(libtpus or [own.libtpu], topology or own.topology, chosen):
+            with open_pool(target, jobs) as pool:
+                require_compatible(pool)
+                result = pool.submit(item.job, want_ledger=True).result()
+                yield item, target, result, dict(_recheck(case, pool))
+
+
+def _recheck(case: Case, pool: Pool) -> Iterator[tuple[str, Recheck]]:
+    oracle = ProgramOracle(pool, want_ledger=True)
+    for tier, minimum in case.tiers.items():
+        if minimum.certificate is None:
+            continue
+        program_of(case, tier)
+        now = certified(case, tier, oracle).tiers[tier].certificate
+        assert now is not None
+        yield tier, recheck(minimum.certificate, now, case.signature)
+
+
+def show(rechecks: dict[str, Recheck]) -> None:
+    """One line for each tier, and what differs."""
+    for tier, found in rechecks.items():
+        counts = ", ".join(f"{n} {_WORDS[verdict]}" for verdict, n in found.counts.items())
+        holds = "the certificate holds" if found.holds else "the certificate does NOT hold"
+        click.echo(f"  {tier}: {holds}: {sum(found.counts.values())} neighbours ({counts})")
+        wrong = [f"fails the same: {step}" for step in found.failing]
+        wrong += [f"{step}: {what}" for step, what in found.differing.items()]
+        for text in wrong[:_LISTED]:
+            click.echo(f"    {one_line(text, 240)}")
+        if len(wrong) > _LISTED:
+            click.echo(f"    and {len(wrong) - _LISTED} more")
+
+
+def judge(rows: Sequence[dict[str, Any]], cases: Sequence[Case]) -> bool:
+    """True if every minimum still fails as its case says, and every certificate holds; says what does not."""
+    good = True
+    for row, case in zip(rows, cases, strict=True):
+        if row["signature"] != case.signature:
+            say(f"{row['program']}: does not fail as its case says")
+            good = False
+        good = good and all(found["holds"] for found in row["certificate"].values())
+    return good

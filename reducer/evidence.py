@@ -1,0 +1,173 @@
+"""What a case says about its minimum: the certificate that nothing smaller fails so, and which values do not matter.
+
+Both are made after a reduction and kept in the case, so that a report shows them and `check --certificate` can take
+them up again. Neither changes the minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from reducer.corpus.case import Case, Certificate, Neighbour, NeighbourVerdict, NeighbourWord, Tier
+from reducer.errors import InputError
+from reducer.ir.codec import identity
+from reducer.ir.equations import Program
+from reducer.neighbourhood import NAME, neighbours
+from reducer.neighbourhood import Neighbour as Around
+from reducer.oracle.base import Oracle
+from reducer.oracle.verdict import failure
+from reducer.shrink import certify
+from reducer.shrink.certificate import Entry, form_of
+
+C = TypeVar("C")
+
+#: Is told each neighbour with its number and the total.
+Events = Callable[[Entry, int, int], None]
+
+#: Hex digits of an identity that a certificate keeps: enough to tell a hundred programs apart.
+_DIGITS: Final = 16
+
+
+def certified(case: Case, tier: Tier, oracle: Oracle[Program], *, events: Events | None = None) -> Case:
+    """The case with the certificate of its minimum at an IR tier: every neighbour asked about, in a fixed order.
+
+    To be called at the end of a reduction, with an oracle on the case's own target that also judges programs without
+    a host placement and looks for lost offloads: ``ProgramOracle(pool, want_ledger=True)``. A reduction has asked
+    about all of them in its last sweep, so only those without a host placement cost a compile (a dozen of small
+    programs); that is little enough for a hunt too. The same certificate for any number of workers.
+
+    What fails the same is recorded like the rest: the certificate of a minimum that is none (a reduction stopped by
+    its budget) says so (`Certificate.counts`).
+
+    Raises:
+        WorkerError, TargetError: the oracle cannot answer any more.
+        whatever `events` raises: nothing is kept then.
+    """
+    program = program_of(case, tier)
+    around = neighbours(program, form_of(program))
+    made = certificate(program, around, oracle, case.signature, neighbourhood=NAME, key=identity, events=events)
+    return with_certificate(case, tier, made)
+
+
+def certificate(
+    minimum: C,
+    around: Iterable[Around[C]],
+    oracle: Oracle[C],
+    signature: str,
+    *,
+    neighbourhood: str,
+    key: Callable[[C], str],
+    events: Events | None = None,
+) -> Certificate:
+    """The certificate of a minimum of any tier, to be put into a case by `with_certificate`.
+
+    Args:
+        minimum: a program or a module.
+        around: its neighbours, in a fixed order.
+        oracle: as in `certified`.
+        signature: of the failure.
+        neighbourhood: name and version of what `around` enumerates.
+        key: the identity of a candidate, in hex.
+        events: is told each neighbour as it is answered.
+    """
+    made = certify(
+        minimum, around, oracle, lambda result: failure(result) == signature, key=key, label=failure, events=events
+    )
+    return Certificate(
+        neighbourhood=neighbourhood,
+        neighbours=tuple(
+            Neighbour(
+                kind=entry.kind,
+                edit=entry.description,
+                key=entry.key[:_DIGITS],
+                outcome=msgspec.convert(entry.outcome, NeighbourWord),
+                signature=entry.signature,
+            )
+            for entry in made.entries
+        ),
+    )
+
+
+def with_certificate(case: Case, tier: Tier, made: Certificate) -> Case:
+    """The case with this certificate at one of its tiers."""
+    minimum = msgspec.structs.replace(case.tiers[tier], certificate=made)
+    return msgspec.structs.replace(case, tiers={**case.tiers, tier: minimum})
+
+
+def program_of(case: Case, tier: Tier) -> Program:
+    """The minimum of an IR tier.
+
+    Raises:
+        InputError: the case has no program there.
+    """
+    minimum = case.tiers.get(tier)
+    if minimum is None or minimum.program is None:
+        raise InputError(f"case {case.slug} has no program at the {tier} tier")
+    return minimum.program
+
+
+class Recheck(msgspec.Struct, frozen=True):
+    """A certificate taken up again: how many neighbours there are now, and what is otherwise than it says.
+
+    Attributes:
+        counts: neighbours by verdict, as seen now.
+        failing: steps that lead to a smaller program which fails the same: the minimum is none.
+        differing: step -> what it says and what is, where they differ.
+    """
+
+    counts: Mapping[NeighbourVerdict, int]
+    failing: tuple[str, ...]
+    differing: Mapping[str, str]
+
+    @property
+    def holds(self) -> bool:
+        """True if every neighbour is there, each with the outcome it had, and none fails the same."""
+        return not self.failing and not self.differing
+
+    def as_json(self) -> dict[str, Any]:
+        """What machines read."""
+        return {
+            "holds": self.holds,
+            "neighbours": sum(self.counts.values()),
+            "counts": dict(self.counts),
+            "failing": list(self.failing),
+            "differing": dict(self.differing),
+        }
+
+
+def recheck(stored: Certificate, now: Certificate, signature: str) -> Recheck:
+    """Compare a case's certificate with one made anew."""
+    # A step can be taken in several ways, as an operation replaced by `sin` of either argument.
+    then = {(n.kind, n.edit, n.key): n for n in stored.neighbours}
+    seen = {(n.kind, n.edit, n.key): n for n in now.neighbours}
+    differing: dict[str, str] = {}
+    for place in dict.fromkeys((*then, *seen)):
+        old, new = then.get(place), seen.get(place)
+        if old is not None and new is not None and _same(old, new, signature):
+            continue
+        step = f"{place[0]} {place[1]} ({place[2]})"
+        differing[step] = f"{_said(old, signature)} in the certificate, {_said(new, signature)} now"
+    if stored.neighbourhood != now.neighbourhood:
+        differing = {"neighbourhood": f"{stored.neighbourhood} in the certificate, {now.neighbourhood} now"} | differing
+    failing = tuple(n.step for n in now.neighbours if n.verdict(signature) == "fails-the-same")
+    return Recheck(now.counts(signature), failing, differing)
+
+
+def _same(old: Neighbour, new: Neighbour, signature: str) -> bool:
+    # What was not compiled then may be now: nothing is claimed of it but that it does not fail the same.
+    if "skipped" in (old.outcome, new.outcome):
+        return new.verdict(signature) != "fails-the-same"
+    return (old.outcome, old.signature) == (new.outcome, new.signature)
+
+
+def _said(neighbour: Neighbour | None, signature: str) -> str:
+    if neighbour is None:
+        return "not there"
+    verdict = neighbour.verdict(signature)
+    return f"{verdict} ({neighbour.signature})" if verdict == "fails-otherwise" and neighbour.signature else verdict
+
+
+__all__ = ["Recheck", "certificate", "certified", "program_of", "recheck", "with_certificate"]

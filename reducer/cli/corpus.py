@@ -14,6 +14,7 @@ from reducer.cli.session import warn
 from reducer.corpus import Case, Corpus, Damaged
 from reducer.corpus.runner import Runner
 from reducer.corpus.verify import Check, Verification, verify
+from reducer.errors import InputError
 from reducer.oracle.cache import OutcomeCache
 from reducer.report.html import write_page
 from reducer.report.markdown import markdown
@@ -132,8 +133,10 @@ def report(folder: Path, out: Path, as_json: bool) -> None:
     \b
     Example: scanshrink corpus report corpus --out corpus.html
     """
-    count = write_page(Corpus(existing(folder)), out)
+    if str(out) == "-":
+        raise InputError("--out -: the page is written to a file", hint="name one, or leave --out out")
+    count, damaged = write_page(Corpus(existing(folder)), out)
     if as_json:
-        emit_json("corpus report", page=str(out), cases=count)
+        emit_json("corpus report", page=str(out), cases=count, damaged=damaged)
     else:
-        click.echo(f"{out}: {count} cases")
+        click.echo(f"{out}: {count} cases" + (f", {damaged} damaged" if damaged else ""))

@@ -26,10 +26,11 @@ from reducer.oracle.outcome import (
     message_of,
     word,
 )
-from reducer.oracle.pool import Pool, PoolStats
+from reducer.oracle.pool import Pool
 from reducer.oracle.releases import cached_releases, fetch_release, list_releases
 from reducer.oracle.signature import Signature, is_finding, is_out_of_memory, is_user_error, signature
 from reducer.oracle.target import DEFAULT_TOPOLOGY, TOPOLOGIES, Target, parse_option, resolve_target
+from reducer.oracle.task import PoolStats
 from reducer.oracle.verdict import KINDS, Kind, Verdict, failure, said_of, verdict, verdict_of
 
 __all__ = [

@@ -6,14 +6,15 @@ import importlib.metadata
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from reducer.errors import ScanshrinkError, TargetError
-from reducer.oracle.cachedir import cache_root, sha256_of
+from reducer.errors import ScanshrinkError, StorageError, TargetError
+from reducer.oracle.cachedir import CACHE_VARIABLE, cache_root, make_folder, sha256_of
 from reducer.oracle.outcome import Incompatible
 from reducer.oracle.pool import Pool
 from reducer.oracle.releases import cached_releases
@@ -106,6 +107,17 @@ def _environment_problems() -> list[Problem]:
         for package in ("jax", "jaxlib")
         if not _version(package)
     )
+    try:
+        with tempfile.TemporaryFile(dir=make_folder(cache_root())):
+            pass
+    except (OSError, StorageError):
+        problems.append(
+            Problem(
+                f"the cache folder {cache_root()} cannot be written",
+                f"set {CACHE_VARIABLE} to a folder you can write; outcomes are not kept, and no libtpu can be fetched",
+                fatal=False,
+            )
+        )
     own = os.environ.get("TPU_LIBRARY_PATH", "")
     if own:
         missing = "" if os.path.isfile(own) else ", and the file does not exist"

@@ -20,12 +20,8 @@ import itertools
 import os
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any
-
-import msgspec
 
 from reducer.errors import ScanshrinkError, WorkerError
 from reducer.oracle.cache import OutcomeCache
@@ -36,6 +32,7 @@ from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
 from reducer.oracle.slot import Limits, Slot
 from reducer.oracle.startup import START_SECONDS
 from reducer.oracle.target import Target
+from reducer.oracle.task import PoolStats, Task
 
 DEFAULT_TIMEOUT = 60.0
 RECYCLE_JOBS = 1000
@@ -47,50 +44,6 @@ def default_memory_limit(workers: int) -> int:
     """Return the resident bytes a worker may use: its share of 70% of the machine, between 2 and 16 GiB."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(2 << 30, min(16 << 30, int(total * 0.7) // workers))
-
-
-class PoolStats(msgspec.Struct, frozen=True):
-    """What a pool has done so far.
-
-    `compiled` counts jobs that reached the compiler. `busy_seconds` is worker time spent lowering and
-    compiling, `start_seconds` spent starting workers, both summed over all workers.
-    """
-
-    queued: int
-    running: int
-    answered: int
-    cached: int
-    skipped: int
-    invalid: int
-    compiled: int
-    deaths: int
-    starts: int
-    busy_seconds: float
-    start_seconds: float
-
-
-class Task:
-    """A job in the queue, with how to ask it and where the answer goes."""
-
-    __slots__ = ("finish", "fresh", "future", "job", "timeout", "times", "want")
-
-    def __init__(
-        self,
-        job: Job,
-        finish: Callable[[list[Result]], Any],
-        *,
-        timeout: float,
-        fresh: bool,
-        times: int = 1,
-        want: Want = Want(),  # noqa: B008  (immutable)
-    ) -> None:
-        self.job = job
-        self.finish = finish
-        self.timeout = timeout
-        self.fresh = fresh
-        self.times = times
-        self.want = want
-        self.future: Future[Any] = Future()
 
 
 class Pool:

@@ -100,8 +100,8 @@ def page(entries: Iterable[Case | Damaged], *, title: str = "scanshrink corpus",
     )
 
 
-def write_page(corpus: Corpus, out: Path, *, title: str = "") -> int:
-    """Write the page of a corpus to `out`, replacing it in one step; returns how many cases it shows.
+def write_page(corpus: Corpus, out: Path, *, title: str = "") -> tuple[int, int]:
+    """Write the page of a corpus to `out`, replacing it in one step; returns how many cases and damaged ones it shows.
 
     Raises:
         InputError: the corpus cannot be listed.
@@ -114,7 +114,8 @@ def write_page(corpus: Corpus, out: Path, *, title: str = "") -> int:
     with storing(out):
         out.parent.mkdir(parents=True, exist_ok=True)
         write_file(out, text.encode("utf-8", "backslashreplace"))
-    return sum(isinstance(entry, Case) for entry in entries)
+    damaged = sum(isinstance(entry, Damaged) for entry in entries)
+    return len(entries) - damaged, damaged
 
 
 def _cell(case: Case, column: Column) -> dict[str, object]:

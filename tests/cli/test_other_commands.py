@@ -178,10 +178,15 @@ def test_reporting(folder: Path, tmp_path: Path) -> None:
     data, code = machine("corpus", "report", str(folder), "--out", str(tmp_path / "page.html"))
     assert (code, data) == (
         0,
-        {"schema": 1, "command": "corpus report", "page": str(tmp_path / "page.html"), "cases": 3},
+        {"schema": 1, "command": "corpus report", "page": str(tmp_path / "page.html"), "cases": 3, "damaged": 0},
     )
     assert "alpha" in (tmp_path / "page.html").read_text()
     one_error(invoke("corpus", "report", str(folder), "--out", "/proc/page.html"), "cannot write /proc/page.html")
+    one_error(invoke("corpus", "report", str(folder), "--out", "-"), "the page is written to a file")
+    (folder / "beta-broken").mkdir()
+    (folder / "beta-broken" / "case.json").write_text("{")
+    ran = invoke("corpus", "report", str(folder), "--out", str(tmp_path / "page.html"))
+    assert ran.stdout == f"{tmp_path / 'page.html'}: 3 cases, 1 damaged\n"
 
 
 @pytest.fixture

@@ -293,3 +293,9 @@ def test_doctor(monkeypatch):
     assert not problem.fatal
     assert "TPU_LIBRARY_PATH is set to /nowhere/libtpu.so, and the file does not exist" in problem.message
     assert msgspec.json.decode(msgspec.json.encode(found), type=type(found)) == found
+
+
+def test_doctor_finds_a_cache_that_cannot_be_written(monkeypatch):
+    monkeypatch.setenv("SCANSHRINK_CACHE", "/proc/nowhere")
+    [problem] = diagnose("/nowhere/libtpu.so").problems[:1]
+    assert (problem.fatal, problem.message) == (False, "the cache folder /proc/nowhere cannot be written")

@@ -98,7 +98,7 @@ def test_nothing_of_a_case_is_markup(make: Make) -> None:
 
 def test_an_empty_corpus(tmp_path: Path) -> None:
     assert "No cases." in Strict(page([])).text
-    assert write_page(Corpus(tmp_path / "none"), tmp_path / "out.html") == 0
+    assert write_page(Corpus(tmp_path / "none"), tmp_path / "out.html") == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ class TestWrite:
         corpus = Corpus(tmp_path / "my corpus")
         slug = corpus.add(make(), FILES).case.slug
         out = tmp_path / "deep" / "er" / "page.html"
-        assert write_page(corpus, out) == 1
+        assert write_page(corpus, out) == (1, 0)
         links = [a["href"] or "" for t, a in Strict(out.read_text()).tags if t == "a"]
         assert f"../../my%20corpus/{slug}/report.md" in links
-        assert write_page(corpus, out) == 1
+        assert write_page(corpus, out) == (1, 0)
         assert [p.name for p in out.parent.iterdir()] == ["page.html"]
 
     def test_a_module_s_case(self, make: Make) -> None:

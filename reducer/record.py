@@ -44,17 +44,23 @@ def environment_of(target: Target) -> dict[str, str]:
 def recorded(record: OutcomeRecord, found: Signature, ledger: Ledger | None = None) -> Recorded:
     """What a script compares with: the record, in literal pieces of its message.
 
-    Of a lost offload (`ledger`) it is the shapes that should lie in host memory.
+    Of a lost offload (`ledger`) it is the shapes that should lie in host memory, and that loops carry on the device.
     """
     return Recorded(
         outcome=_scripted(record),
         status=found.code if record.outcome in ("rejected", "crashed") else "",
         phase=found.phase if f"[{found.phase}]" in record.message else "",
         fragments=fragments_of(found.invariant, record.message) if record.outcome != "compiled" else (),
-        lost=tuple(sorted({shape for line in ledger.lost for shape in line.found})) if ledger is not None else (),
+        lost=_shapes(ledger, carried=False),
+        carried=_shapes(ledger, carried=True),
         libtpu=record.libtpu,
         sha256=record.sha256,
     )
+
+
+def _shapes(ledger: Ledger | None, *, carried: bool) -> tuple[str, ...]:
+    lost = ledger.lost if ledger is not None else ()
+    return tuple(sorted({shape for line in lost if line.carried is carried for shape in line.found}))
 
 
 def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed", "timed-out"]:

@@ -1,6 +1,6 @@
 """What a program asked to keep in host memory, and where the compiler really put it."""
 
-from reducer.ledger.buffers import HOST, Buffers, buffers_of
+from reducer.ledger.buffers import HOST, Buffers, buffers_of, carried_of
 from reducer.ledger.judge import Ledger, Line, Standing, judge, ledger_of, loss_text
 from reducer.ledger.owed import Owed, Stack, owed_stacks
 from reducer.ledger.unused import Unused, unused
@@ -17,6 +17,7 @@ __all__ = [
     "Unused",
     "buffers_of",
     "bytes_text",
+    "carried_of",
     "judge",
     "ledger_json",
     "ledger_of",

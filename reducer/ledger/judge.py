@@ -2,14 +2,17 @@
 
 A stack is *kept* if host memory holds a buffer of its dtype and number of elements (the compiler may drop or merge
 dimensions), *lost* if its very shape (dimensions of size 1 aside) lies only outside host memory, and *undecided*
-otherwise, which is never an alarm. An unrolled loop leaves its turns' values apart, and a loop of one turn leaves no
-stack worth the name, so that a buffer of the stack's shape would be another value: undecided too. Byte counts decide
-nothing: padding and buffer sharing make them wrong both ways.
+otherwise, which is never an alarm. Byte counts decide nothing: padding and buffer sharing make them wrong both ways.
+
+Two sorts of stacks need more. Of an *unrolled* loop the compiler need not make one array, and a buffer of the stack's
+shape may be another value, the weights for instance. And of several stacks *alike* (one dtype and size) that fill up in
+one loop, one on the host says nothing of the others. Both are judged by what loops carry in device memory: if nothing
+else of the program has as many elements (`Stack.alone`), that is the stack, or one like it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Literal
@@ -20,6 +23,7 @@ from reducer.ledger.buffers import HOST, hlo_dtype
 from reducer.ledger.owed import Owed, Stack
 
 Standing = Literal["kept", "lost", "undecided"]
+Spaces = Mapping[str, tuple[int, ...]]
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -27,7 +31,8 @@ class Line(msgspec.Struct, frozen=True):
 
     `owed` is bytes over all devices, without padding; `found` are the buffers of its very shape, as HLO prints them
     (one device's part), and `spaces` the memory spaces they lie in. `slice_on_host`: host memory holds a buffer of
-    what one iteration stacks, so that only slices travel.
+    what one iteration stacks, so that only slices travel. `carried`: it was judged by what loops carry, and `found`
+    are those arrays; of `alike` stacks it is then not known which is which.
     """
 
     stack: Stack
@@ -36,6 +41,8 @@ class Line(msgspec.Struct, frozen=True):
     spaces: tuple[int, ...]
     slice_on_host: bool
     found: tuple[str, ...] = ()
+    carried: bool = False
+    alike: int = 1
 
 
 class Ledger(msgspec.Struct, frozen=True):
@@ -56,26 +63,36 @@ class Ledger(msgspec.Struct, frozen=True):
         return loss_text(self.lines)
 
 
-def ledger_of(owed: Owed, buffers: Mapping[str, tuple[int, ...]] | None, unread: str = "") -> Ledger:
-    """The ledger of a program that owes `owed`. `buffers` are its compiled module's, or None, and `unread` says why."""
+def ledger_of(owed: Owed, buffers: Spaces | None, unread: str = "", *, carried: Spaces | None = None) -> Ledger:
+    """The ledger of a program that owes `owed`.
+
+    `buffers` are its compiled module's, or None, and `unread` says why; `carried` is what its loops carry.
+    """
     if not owed.anything:
         return Ledger(partitions=owed.partitions, reason=owed.reason)
     if buffers is None:
         return Ledger(partitions=owed.partitions, reason=unread or "where its buffers lie is not known")
-    return Ledger(judge(owed.stacks, buffers, partitions=owed.partitions), owed.partitions)
+    return Ledger(judge(owed.stacks, buffers, carried=carried or {}, partitions=owed.partitions), owed.partitions)
 
 
-def judge(stacks: Iterable[Stack], buffers: Mapping[str, tuple[int, ...]], *, partitions: int = 1) -> tuple[Line, ...]:
+def judge(
+    stacks: Iterable[Stack], buffers: Spaces, *, carried: Spaces | None = None, partitions: int = 1
+) -> tuple[Line, ...]:
     """The ledger of a compiled program.
 
     Args:
         stacks: what is owed, from `owed_stacks`.
         buffers: from `buffers_of`.
+        carried: from `carried_of`; without it nothing is lost that needs it.
         partitions: devices the program is partitioned over; the compiler chooses the sharding of intermediates, so
             a stack's per-device shape may have any dimension divided.
     """
     parsed = [(*_parse(shape), spaces) for shape, spaces in buffers.items()]
-    return tuple(_line(stack, parsed, partitions) for stack in stacks)
+    lines = [_line(stack, parsed, partitions) for stack in stacks]
+    if carried and partitions == 1:
+        moving = [(shape, *_parse(shape), spaces) for shape, spaces in carried.items()]
+        lines = _alike([_unrolled(line, moving) for line in lines], moving)
+    return tuple(lines)
 
 
 def _line(stack: Stack, buffers: list[tuple[str, tuple[int, ...], tuple[int, ...]]], partitions: int) -> Line:
@@ -101,7 +118,65 @@ def _line(stack: Stack, buffers: list[tuple[str, tuple[int, ...], tuple[int, ...
 
 def _decidable(stack: Stack) -> bool:
     """Whether the compiler has to make one array of this stack's shape, wherever it puts it."""
-    return prod(stack.loops) > 1 and not stack.invariant and not stack.unrolled
+    return _a_stack(stack) and not stack.unrolled
+
+
+def _a_stack(stack: Stack) -> bool:
+    """Whether it is more than one value, each turn's another one."""
+    return prod(stack.loops) > 1 and not stack.invariant
+
+
+_Moving = Sequence[tuple[str, str, tuple[int, ...], tuple[int, ...]]]
+
+
+def _states(stack: Stack, moving: _Moving) -> list[tuple[str, tuple[int, ...]]]:
+    """Arrays of the stack's dtype and number of elements that some loop carries."""
+    dtype, size = hlo_dtype(stack.dtype), prod(stack.shape)
+    return [(name, spaces) for name, kind, shape, spaces in moving if kind == dtype and prod(shape) == size]
+
+
+def _unrolled(line: Line, moving: _Moving) -> Line:
+    """An unrolled stack that is nowhere on the host, and that a loop carries on the device, is lost.
+
+    What loops carry on the host may be pieces of it, unless it is no more than one turn stacks.
+    """
+    stack = line.stack
+    states = _states(stack, moving)
+    if line.standing != "undecided" or not states or not stack.alone or not _a_stack(stack):
+        return line
+    turn, dtype = prod(stack.shape) // stack.loops[0], hlo_dtype(stack.dtype)
+    pieces = any(kind == dtype and HOST in spaces and prod(shape) > turn for _, kind, shape, spaces in moving)
+    return line if pieces else _lost(line, states)
+
+
+def _alike(lines: list[Line], moving: _Moving) -> list[Line]:
+    """Of stacks alike that fill up in one loop no more are kept than a loop carries in host memory."""
+    groups: dict[tuple[str, str, int], list[int]] = {}
+    for i, line in enumerate(lines):
+        if line.standing == "kept" and _a_stack(line.stack) and line.stack.loop and not line.stack.output:
+            key = (line.stack.loop, line.stack.dtype, prod(line.stack.shape))
+            groups.setdefault(key, []).append(i)
+    judged = list(lines)
+    for members in groups.values():
+        states = _states(lines[members[0]].stack, moving)
+        on_host = sum(space == HOST for _, spaces in states for space in spaces)
+        on_device = any(space != HOST for _, spaces in states for space in spaces)
+        for i in members[max(on_host, 1) :]:
+            line = msgspec.structs.replace(lines[i], alike=len(members))
+            lost = on_host and on_device and line.stack.alone
+            judged[i] = _lost(line, states) if lost else msgspec.structs.replace(line, standing="undecided")
+    return judged
+
+
+def _lost(line: Line, states: list[tuple[str, tuple[int, ...]]]) -> Line:
+    on_device = [(name, spaces) for name, spaces in states if set(spaces) != {HOST}]
+    return msgspec.structs.replace(
+        line,
+        standing="lost",
+        carried=True,
+        found=tuple(name for name, _ in on_device),
+        spaces=tuple(sorted({space for _, spaces in on_device for space in spaces if space != HOST})),
+    )
 
 
 def loss_text(lines: Iterable[Line]) -> str | None:

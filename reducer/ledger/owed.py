@@ -10,7 +10,8 @@ once, or per iteration, and both are right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from math import prod
 
 import msgspec
 
@@ -28,10 +29,11 @@ from reducer.ir.equations import (
     ShardingConstraint,
     ShardMap,
     Transfer,
+    Var,
     While,
 )
 from reducer.ir.types import Type
-from reducer.ir.walk import Path, args_of, path_text
+from reducer.ir.walk import Path, args_of, blocks, path_text
 
 
 class Stack(msgspec.Struct, frozen=True):
@@ -40,7 +42,9 @@ class Stack(msgspec.Struct, frozen=True):
     `dtype` and `shape` are of the global value with all loops it escapes, the outermost first; `loops` their lengths.
     `name` is the checkpoint name it was kept under, or "", and `also` are further names of the same value. `where` is
     the block of the transfer. `invariant`: some loop it escapes does not change it. `output`: the program returns it.
-    `unrolled`: some loop it escapes is, so that it need not be one array of that shape.
+    `unrolled`: some loop it escapes is, so that it need not be one array of that shape. `loop` is the outermost loop it
+    escapes. `alone`: nothing on the device has as many elements, so that an array of that size is this stack, or one
+    like it.
     """
 
     dtype: str
@@ -52,6 +56,8 @@ class Stack(msgspec.Struct, frozen=True):
     output: bool = False
     also: tuple[str, ...] = ()
     unrolled: bool = False
+    loop: str = ""
+    alone: bool = False
 
     @property
     def nbytes(self) -> int:
@@ -83,6 +89,7 @@ class _Origin(msgspec.Struct, frozen=True):
     loops: tuple[int, ...] = ()
     invariant: bool = False
     unrolled: bool = False
+    loop: str = ""
 
 
 def owed_stacks(program: Program) -> tuple[Stack, ...]:
@@ -97,7 +104,19 @@ def owed_stacks(program: Program) -> tuple[Stack, ...]:
     for arg, origin in zip(program.block.results, results, strict=True):
         if origin is not None and isinstance(arg, int) and arg in types:
             ledger.record(origin, types[arg], output=True)
-    return tuple(ledger.stacks.values())
+    if not ledger.stacks:
+        return ()
+    bound = (var for place in blocks(program) for var in _bound(place.block))
+    sizes = {prod(var.type.shape) for var in bound if not var.type.on_host}
+    return tuple(
+        msgspec.structs.replace(stack, alone=prod(stack.shape) not in sizes) for stack in ledger.stacks.values()
+    )
+
+
+def _bound(block: Block) -> Iterator[Var]:
+    yield from block.params
+    for eqn in block.eqns:
+        yield from eqn.outs
 
 
 class _Ledger:
@@ -118,6 +137,7 @@ class _Ledger:
             where=path_text(origin.source[0]),
             invariant=origin.invariant,
             unrolled=origin.unrolled,
+            loop=origin.loop,
             output=output or (known is not None and known.output),
         )
 
@@ -191,7 +211,9 @@ class _Ledger:
                 origins[var.id] = msgspec.structs.replace(origin, invariant=False)
             else:
                 unrolled = origin.unrolled or min(eqn.unroll, eqn.length) > 1
-                origins[var.id] = msgspec.structs.replace(origin, loops=(eqn.length, *origin.loops), unrolled=unrolled)
+                origins[var.id] = msgspec.structs.replace(
+                    origin, loops=(eqn.length, *origin.loops), unrolled=unrolled, loop=path_text(inside)
+                )
 
     def _into(
         self, body: Block, inside: Path, args: tuple[Arg, ...], origins: Mapping[int, _Origin]

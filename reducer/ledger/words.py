@@ -22,12 +22,15 @@ def shape_text(line: Line) -> str:
 
 def place_text(line: Line) -> str:
     """Where buffers of the stack's shape lie, or what became of it."""
+    alike = f" (one of {line.alike} alike)" if line.alike > 1 else ""
+    if line.alike > 1 and line.standing == "undecided":
+        return f"not told apart{alike}"
     if line.standing == "kept":
         # Buffers of its shape on the device are other values, or the part being computed.
         return "host" if HOST in line.spaces else "host, in another shape"
     if line.spaces:
         where = " and ".join(map(space_name, line.spaces))
-        return where + (", slices on the host" if line.standing == "lost" and line.slice_on_host else "")
+        return where + (", slices on the host" if line.standing == "lost" and line.slice_on_host else "") + alike
     return "no buffer of its shape"
 
 

@@ -38,6 +38,7 @@ class Recorded:
         host_temp: bytes of host memory of a compiled program, where these are the finding.
         lost: shapes as the compiled program's text prints them (``f32[4,3,8,128]``), where the finding is that they
             lie in device memory alone (an offload that was lost).
+        carried: shapes, likewise, that a loop of the compiled program carries in device memory.
     """
 
     outcome: Outcome
@@ -48,6 +49,7 @@ class Recorded:
     sha256: str = ""
     host_temp: int | None = None
     lost: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
 
 
 def fragments_of(invariant: str, message: str) -> tuple[str, ...]:
@@ -166,6 +168,8 @@ def _record(one: Recorded) -> str:
         parts.append(f'"fragments": [{", ".join(map(quote, one.fragments))}]')
     if one.lost:
         parts.append(f'"lost": [{", ".join(map(quote, one.lost))}]')
+    if one.carried:
+        parts.append(f'"carried": [{", ".join(map(quote, one.carried))}]')
     if one.host_temp is not None:
         parts.append(f'"host_temp": {int(one.host_temp)!r}')
     lines = "".join(f"        {part},\n" for part in parts)

@@ -137,6 +137,13 @@ def memory_of(shape, text):
     return found
 
 
+def carried(shape, text):
+    """Whether a loop of a compiled program carries an array of a shape in device memory."""
+    states = re.findall(r"= \\((.*?)\\) while\\(", text)
+    layouts = (layout for state in states for layout in re.findall(re.escape(shape) + r"\\{([^{}]*)\\}", state))
+    return any("S(5)" not in layout for layout in layouts)
+
+
 def child(out, probe):
     """Compile, and write down each step: this process may not live to see the next one."""
 
@@ -164,9 +171,10 @@ def child(out, probe):
         return
     stats = getattr(compiled, "memory_analysis", getattr(compiled, "get_compiled_memory_stats", lambda: None))()
     host_temp = getattr(stats, "host_temp_size_in_bytes", None)
-    wanted = sorted({shape for record in RECORDED for shape in record.get("lost", ())})
-    places = {shape: memory_of(shape, compiled.as_text()) for shape in wanted}
-    say(outcome="compiled", host_temp=host_temp, places=places)
+    text = compiled.as_text() if any(r.get("lost") or r.get("carried") for r in RECORDED) else ""
+    places = {shape: memory_of(shape, text) for record in RECORDED for shape in record.get("lost", ())}
+    loops = {shape: carried(shape, text) for record in RECORDED for shape in record.get("carried", ())}
+    say(outcome="compiled", host_temp=host_temp, places=places, loops=loops)
 
 
 def run(*extra):
@@ -203,8 +211,9 @@ def is_as(record, steps):
     """Whether what happened is this recorded outcome."""
     if steps["outcome"] != record["outcome"]:
         return False
-    if record["outcome"] == "compiled" and record.get("lost"):
-        return all(steps.get("places", {}).get(shape) == "device" for shape in record["lost"])
+    if record["outcome"] == "compiled" and (record.get("lost") or record.get("carried")):
+        alone = all(steps.get("places", {}).get(shape) == "device" for shape in record.get("lost", ()))
+        return alone and all(steps.get("loops", {}).get(shape) for shape in record.get("carried", ()))
     if record["outcome"] == "compiled":
         return "host_temp" not in record or record["host_temp"] == steps["host_temp"]
     message = " ".join(steps.get("message", "").split())
@@ -229,6 +238,8 @@ def said(steps):
             f"{shape} lies {f'in {place} memory' if place else 'nowhere'}"
             for shape, place in steps.get("places", {}).items()
         ]
+        loops = {True: "a loop carries", False: "no loop carries"}
+        shown += [f"{loops[found]} {shape} in device memory" for shape, found in steps.get("loops", {}).items()]
     return "\\n          ".join([head, *(line[:600] for line in shown)])
 
 
@@ -256,6 +267,7 @@ def main():
     place = "recorded for this libtpu" if known else where
     wanted = " ".join(record.get(key, "") for key in ("outcome", "status")).strip()
     lost = [f"{shape} lies in device memory alone" for shape in record.get("lost", ())]
+    lost += [f"a loop carries {shape} in device memory" for shape in record.get("carried", ())]
     print(f"expected: {wanted} ({place})", *record.get("fragments", ()), *lost, sep="\\n          ")
     print(f"happened: {said(steps)}")
     if is_as(record, steps):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reducer.errors import ProgramError
-from reducer.ledger.buffers import buffers_of
+from reducer.ledger.buffers import buffers_of, carried_of
 from reducer.ledger.owed import Owed, owed_stacks
 from reducer.oracle.jobs import Job, ModuleJob, ScriptJob, has_host_placement, module_partitions
 from reducer.oracle.outcome import Compiled, Memory
@@ -169,7 +169,9 @@ def _compiled(stats: Any, text: Callable[[], str | None] | None) -> Compiled:
         hlo = text()
     except Exception as error:  # JAX raises several types where a libtpu lacks the function
         return Compiled(memory, unread=f"no text of the compiled program: {type(error).__name__}: {error}")
-    return Compiled(memory, buffers_of(hlo)) if hlo else Compiled(memory, unread="no text of the compiled program")
+    if not hlo:
+        return Compiled(memory, unread="no text of the compiled program")
+    return Compiled(memory, buffers_of(hlo), carried=carried_of(hlo))
 
 
 def _memory(stats: Any) -> Memory:

@@ -59,7 +59,7 @@ def known_answer(cache: CacheView, job: Job, timeout: float, *, want_ledger: boo
 def _ledger(answer: Answer, owed: Owed | None) -> Ledger | None:
     if not isinstance(answer, Compiled) or owed is None:
         return None
-    return ledger_of(owed, answer.buffers, answer.unread)
+    return ledger_of(owed, answer.buffers, answer.unread, carried=answer.carried)
 
 
 class Conversation:

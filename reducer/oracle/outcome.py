@@ -55,17 +55,19 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Compiled(msgspec.Struct, frozen=True, tag="compiled", tag_field="outcome"):
     """The compiler produced an executable.
 
-    `buffers` says where its buffers lie, if that was wanted, `unread` why it could not be told.
+    `buffers` says where its buffers lie, and `carried` which of them loops carry, if that was wanted; `unread` why it
+    could not be told.
     """
 
     memory: Memory
     buffers: Buffers | None = None
     unread: str = ""
+    carried: Buffers | None = None
 
     @property
     def looked_at(self) -> bool:
         """Whether it was asked where the buffers lie."""
-        return self.buffers is not None or self.unread != ""
+        return (self.buffers is not None and self.carried is not None) or self.unread != ""
 
 
 class Rejected(msgspec.Struct, frozen=True, tag="rejected", tag_field="outcome"):

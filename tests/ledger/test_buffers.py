@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reducer.ir.types import DTYPES
-from reducer.ledger.buffers import buffers_of, hlo_dtype
+from reducer.ledger.buffers import buffers_of, carried_of, hlo_dtype
 
 HLO = """\
 HloModule jit_fn, is_scheduled=true, entry_computation_layout={(f32[8,128]{1,0:T(8,128)})->f32[]{:T(128)}}
@@ -33,6 +33,17 @@ def test_every_shape_with_its_spaces() -> None:
 
 def test_nothing_in_no_text() -> None:
     assert buffers_of("") == {}
+    assert carried_of("") == {}
+    assert carried_of(HLO) == {}
+
+
+def test_what_a_loop_carries_as_often_as_it_does_at_most() -> None:
+    text = """
+  %while = (s32[]{:T(128)}, f32[6,8]{1,0:S(5)}, f32[6,8]{1,0:S(5)}, /*index=3*/f32[6,8]{1,0:S(1)}) while(%t), body=%b
+  ROOT %while.1 = (f32[6,8]{1,0:S(5)}, (f32[6,8]{1,0}, f32[6,8]{1,0}), bf16[2]{0:T(256)}) while(%t.1), condition=%c
+  %not = (f32[6,8]{1,0:S(5)}, f32[6,8]{1,0:S(5)}, f32[6,8]{1,0:S(5)}) tuple(%while)
+"""
+    assert carried_of(text) == {"bf16[2]": (0,), "f32[6,8]": (0, 0, 1, 5, 5)}
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reducer.ledger import Ledger, Owed, Stack, judge, ledger_of, ledger_text, loss_text
 
 
-def stack(*loops: int, **fields: bool) -> Stack:
-    return Stack(dtype="float32", shape=(*loops, 8, 128), loops=loops, name="h", where="eqns[0].body", **fields)
+def stack(*loops: int, **fields: Any) -> Stack:
+    return Stack(dtype="float32", shape=(*loops, 8, 128), loops=loops, **{"name": "h", "where": "eqns[0].body", **fields})
 
 
 def standing(owed: Stack, buffers: dict[str, tuple[int, ...]], partitions: int = 1) -> str:
@@ -48,6 +50,81 @@ def test_an_unrolled_stack_is_never_lost() -> None:
     # Its turns' values lie apart, so a buffer of its shape is another value: the weights, for instance.
     assert standing(stack(6, unrolled=True), {"f32[6,8,128]": (0,), "f32[8,128]": (5,)}) == "undecided"
     assert standing(stack(6, unrolled=True), {"f32[6,8,128]": (5,)}) == "kept"
+
+
+@pytest.mark.parametrize(
+    ("fields", "carried", "expected"),
+    [
+        # A loop of 6 turns, two at a time, carries the whole stack: that is what the unrolled loop leaves.
+        ({}, {"f32[3,2,8,128]": (0,)}, "lost"),
+        ({}, {"f32[3,2,8,128]": (1, 1)}, "lost"),
+        # One turn's value on the host is no more than a slice of it.
+        ({}, {"f32[3,2,8,128]": (0,), "f32[8,128]": (5,)}, "lost"),
+        # More than that may be a piece of the stack, and then it is kept in pieces.
+        ({}, {"f32[3,2,8,128]": (0,), "f32[3,8,128]": (5,)}, "undecided"),
+        ({}, {"f32[3,2,8,128]": (0,), "bf16[3,8,128]": (5,)}, "lost"),
+        # The weights may be of that size; bf16 ones are another value for sure.
+        ({"alone": False}, {"f32[3,2,8,128]": (0,)}, "undecided"),
+        ({}, {"bf16[3,2,8,128]": (0,)}, "undecided"),
+        ({"invariant": True}, {"f32[3,2,8,128]": (0,)}, "undecided"),
+        ({}, {}, "undecided"),
+    ],
+)
+def test_an_unrolled_stack_is_lost_where_a_loop_carries_it(
+    fields: dict[str, bool], carried: dict[str, tuple[int, ...]], expected: str
+) -> None:
+    owed = stack(6, **{"unrolled": True, "alone": True, **fields})
+    (line,) = judge([owed], {"f32[8,128]": (5,)}, carried=carried)
+    assert line.standing == expected
+    assert (line.carried, line.found) == (
+        (True, ("f32[3,2,8,128]",)) if expected == "lost" else (False, ())
+    )
+
+
+def test_over_several_devices_what_loops_carry_says_nothing() -> None:
+    owed = stack(6, unrolled=True, alone=True)
+    (line,) = judge([owed], {}, carried={"f32[3,2,8,128]": (0,)}, partitions=2)
+    assert line.standing == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("fields", "carried", "expected"),
+    [
+        ({}, (5, 5), ["kept", "kept"]),
+        ({}, (0, 5, 5), ["kept", "kept"]),
+        ({}, (0, 5), ["kept", "lost"]),
+        ({}, (1, 5), ["kept", "lost"]),
+        # Two values that are equal may be one: then nothing lies on the device.
+        ({}, (5,), ["kept", "undecided"]),
+        # Something else may be of that size.
+        ({"alone": False}, (0, 5), ["kept", "undecided"]),
+        # No loop is left: nothing can be counted.
+        ({}, (), ["kept", "undecided"]),
+        # Not one after the other in one loop, but each in a loop of its own: they may share a buffer.
+        ({"loop": "another"}, (0, 5), ["kept", "kept"]),
+        ({"output": True}, (0, 5), ["kept", "kept"]),
+    ],
+)
+def test_of_stacks_alike_no_more_are_kept_than_a_loop_carries(
+    fields: dict[str, Any], carried: tuple[int, ...], expected: list[str]
+) -> None:
+    first = stack(6, alone=True, loop="eqns[0].body")
+    second = stack(6, **{"name": "g", "alone": True, "loop": "eqns[0].body", **fields})
+    lines = judge([first, second], {"f32[6,8,128]": (0, 5)}, carried={"f32[6,8,128]": carried, "s32[6]": (0,)})
+    assert [line.standing for line in lines] == expected
+    assert [line.alike for line in lines] == ([1, 1] if expected == ["kept", "kept"] else [1, 2])
+
+
+def test_two_alike_in_words() -> None:
+    owed = Owed(tuple(stack(6, alone=True, loop="eqns[0].body", name=name) for name in "hg"))
+    buffers = {"f32[6,8,128]": (0, 1, 5)}
+    ledger = ledger_of(owed, buffers, carried={"f32[6,8,128]": (1, 5)})
+    assert ledger.loss == "part, 1 loop deep"
+    assert ledger_text(ledger).splitlines()[1] == (
+        "'g', f32[6,8,128] over loops of 6, owes 24576 B of host memory: lost (VMEM (one of 2 alike))"
+    )
+    ledger = ledger_of(owed, buffers, carried={})
+    assert ledger.loss is None
 
 
 def test_loops_of_one_turn_stack_nothing() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import pytest
 
 from reducer.ir.build import Builder
-from reducer.ir.equations import Block, Grad, Program
+from reducer.ir.equations import Block, Grad, Program, Var
 from reducer.ir.normal import normalise
 from reducer.ir.types import Type
 from reducer.ledger import Stack, owed_stacks
@@ -136,7 +138,7 @@ def test_a_program_with_a_gradient_is_not_at_the_placement_tier() -> None:
 
 def test_where_names_the_block_of_the_transfer() -> None:
     (stack,) = owed_stacks(normalise(Program(there_and_back(forward(), 12))))
-    assert stack == Stack("float32", (12, 8, 128), (12,), "h", "eqns[0].body")
+    assert stack == Stack("float32", (12, 8, 128), (12,), "h", "eqns[0].body", loop="eqns[0].body", alone=True)
 
 
 @pytest.mark.parametrize(("unroll", "unrolled"), [(1, False), (2, True), (6, True)])
@@ -161,3 +163,26 @@ def test_invariance_is_seen_through_a_region() -> None:
     assert owed(b.block(*b.scan(backward(), length=6, carry=(y,), xs=(stack,)))) == [
         ((6, 8, 128), (6,), "h", True, False)
     ]
+
+
+def test_a_stack_is_alone_unless_a_value_on_the_device_has_as_many_elements() -> None:
+    def stack(other: tuple[int, ...], memory: Literal["device", "host"] = "device") -> Stack:
+        block = there_and_back(forward(), 12)
+        beside = Var(99, Type("bfloat16", other, memory))
+        (found,) = owed_stacks(normalise(Program(Block((*block.params, beside), block.eqns, block.results))))
+        return found
+
+    assert stack((12, 8, 64)).alone
+    assert not stack((96, 128)).alone
+    assert stack((96, 128), "host").alone
+
+
+def test_the_outermost_loop_that_a_stack_leaves() -> None:
+    b = Builder()
+    x, k = b.param(TILE), b.param(TILE)
+    inner = Builder()
+    c, kk = inner.param(TILE), inner.param(TILE)
+    turn = inner.block(*inner.scan(_swapped(forward()), length=3, consts=(kk,), carry=(c,)))
+    y, stack = b.scan(_swapped(turn), length=4, consts=(k,), carry=(x,))
+    (found,) = owed_stacks(normalise(Program(b.block(y, stack))))
+    assert (found.where, found.loop) == ("eqns[0].body.eqns[0].body", "eqns[0].body")

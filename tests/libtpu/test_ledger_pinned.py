@@ -224,6 +224,36 @@ def trace(devices):
     return jax.jit(jax.grad(total(f), 1)).trace(*abstract(devices, (8, 128), (12, 1, 128, 128)))
 """
 
+NESTED_NARROW = """
+def trace(devices):
+    return jax.jit(jax.grad(total(nested), 1)).trace(
+        *abstract(devices, (16, 128), (4, 3, 128, 128), dtype=jnp.bfloat16))
+"""
+
+UNROLLED_IN_PART = """
+def trace(devices):
+    def f(x, ws):
+        return lax.scan(offloaded(layer, "h"), x, ws, unroll=3)[0]
+    return jax.jit(jax.grad(total(f), 1)).trace(*abstract(devices, (16, 128), (12, 128, 128)))
+"""
+
+UNROLLED_INSIDE = """
+def trace(devices):
+    def f(x, ws):
+        return lax.scan(lambda c, w: (lax.scan(offloaded(layer, "h"), c, w, unroll=4)[0], None), x, ws)[0]
+    return jax.jit(jax.grad(total(f), 1)).trace(*abstract(devices, (16, 128), (5, 4, 128, 128)))
+"""
+
+ONE_OF_TWO_ALIKE = """
+def trace(devices):
+    def body(c, w):
+        c = jnp.sin(name(c, "h"))
+        return lax.cond(w[0, 0] > 0, lambda c, w: jnp.tanh(name(c, "g") @ w), lambda c, w: c, c, w), None
+    def f(x, ws):
+        return lax.scan(offloaded(body, "h", "g"), x, ws)[0]
+    return jax.jit(jax.grad(total(f), 1)).trace(*abstract(devices, (8, 128), (6, 128, 128)))
+"""
+
 SILENT = {
     "flat": FLAT,
     "gradient accumulation": ACCUMULATION,
@@ -277,8 +307,22 @@ def test_what_is_kept_is_no_loss(release: str, text: str, pool: Pool, older: dic
         (FLAT_AND_NESTED, "part, 2 loops deep"),
         (THREE_DEEP, "outer stack, 3 loops deep"),
         (OUT_OF_A_BRANCH, "outer stack, 1 loop deep"),
+        (NESTED_NARROW, "outer stack, 2 loops deep"),
+        (UNROLLED_IN_PART, "outer stack, 1 loop deep"),
+        (UNROLLED_INSIDE, "outer stack, 2 loops deep"),
+        (ONE_OF_TWO_ALIKE, "part, 1 loop deep"),
     ],
-    ids=["nested", "nested ragged", "flat and nested", "three deep", "out of a branch"],
+    ids=[
+        "nested",
+        "nested ragged",
+        "flat and nested",
+        "three deep",
+        "out of a branch",
+        "nested, two bytes",
+        "unrolled in part",
+        "unrolled inside",
+        "one of two alike",
+    ],
 )
 def test_what_the_installed_release_loses(text: str, loss: str, pool: Pool) -> None:
     if pool.target.libtpu != "0.0.52":
@@ -290,6 +334,15 @@ def test_what_the_installed_release_loses(text: str, loss: str, pool: Pool) -> N
 
 def test_what_leaves_a_branch_is_lost_on_an_older_release(older: dict[str, Pool]) -> None:
     assert ledger(ask(older["0.0.42.1"], OUT_OF_A_BRANCH)).loss == "outer stack, 1 loop deep"
+
+
+def test_of_two_alike_one_is_lost_on_an_older_release(older: dict[str, Pool]) -> None:
+    found = ledger(ask(older["0.0.42.1"], ONE_OF_TWO_ALIKE))
+    assert found.loss == "part, 1 loop deep"
+    assert [(line.standing, line.alike, line.found) for line in found.lines] == [
+        ("kept", 1, ("f32[6,8,128]",)),
+        ("lost", 2, ("f32[6,8,128]",)),
+    ]
 
 
 def test_an_inner_loop_of_one_step_lost_on_an_older_release(older: dict[str, Pool]) -> None:

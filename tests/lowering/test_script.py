@@ -34,6 +34,7 @@ BITCAST = Recorded(
 LOST = Recorded("compiled", libtpu="0.0.36", sha256="bb", host_temp=4096)
 CRASH = Recorded("crashed", "SIGABRT", fragments=("host_offload_utils.cc:225]", "Check failed:"), sha256="cc")
 HANGS = Recorded("timed-out", sha256="dd")
+CARRIES = Recorded("compiled", sha256="99", carried=("f32[6,8]",))
 STAYS = Recorded("compiled", sha256="ee", lost=("f32[4,3,8]", "f32[2,8]"))
 
 
@@ -49,7 +50,7 @@ def script(*others: Recorded, **keywords: Any) -> str:
 def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run the script's `main` on what its children are said to have reported; gives the exit code and the output."""
     path = tmp_path / "repro.py"
-    path.write_text(script(LOST, CRASH, HANGS, STAYS))
+    path.write_text(script(LOST, CRASH, HANGS, STAYS, CARRIES))
     spec = importlib.util.spec_from_file_location("repro", path)
     assert spec is not None
     assert spec.loader is not None
@@ -95,6 +96,9 @@ CRASHED = {"outcome": "crashed", "status": "SIGABRT", "message": ABORT}
         ({**COMPILED, "sha256": "ee", "places": {"f32[4,3,8]": "device", "f32[2,8]": "host"}}, 1),
         ({**COMPILED, "sha256": "ee", "places": {"f32[4,3,8]": "device", "f32[2,8]": ""}}, 1),
         ({**REJECTED, "sha256": "ee"}, 2),
+        ({**COMPILED, "sha256": "99", "loops": {"f32[6,8]": True}}, 0),
+        ({**COMPILED, "sha256": "99", "loops": {"f32[6,8]": False}}, 1),
+        ({**COMPILED, "sha256": "99"}, 1),
         ({**REJECTED, "libtpu": "0.0.36"}, 2),
         ({}, 3),
     ],
@@ -119,6 +123,22 @@ def test_where_a_shape_lies(tmp_path: Path, text: str, place: str) -> None:
     namespace: dict[str, Any] = {"__name__": "repro"}
     exec(compile(path.read_text(), str(path), "exec"), namespace)
     assert namespace["memory_of"]("f32[4,3,8]", text) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("%w = (s32[], f32[6,8]{1,0:T(8,128)S(5)}, f32[6,8]{1,0:T(8,128)S(1)}) while(%t), body=%b", True),
+        ("%w = (s32[], f32[6,8]{1,0:T(8,128)S(5)}) while(%t), body=%b", False),
+        ("%w = (s32[], f32[16,8]{1,0}, f32[6,8,1]{2,1,0}) while(%t)\n%v = (f32[6,8]{1,0}, s32[]) tuple(%w)", False),
+    ],
+)
+def test_what_a_loop_carries(tmp_path: Path, text: str, found: bool) -> None:
+    path = tmp_path / "repro.py"
+    path.write_text(script(STAYS))
+    namespace: dict[str, Any] = {"__name__": "repro"}
+    exec(compile(path.read_text(), str(path), "exec"), namespace)
+    assert namespace["carried"]("f32[6,8]", text) is found
 
 
 def test_a_libtpu_that_does_not_compile_anything_is_not_judged(judge: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -290,7 +290,7 @@ def test_a_locked_file_costs_an_answer_not_the_run(path):
     assert warned == []
 
 
-LOOKED_AT = Compiled(Memory(temp=3), {"f32[4,8,128]": (0, 5)})
+LOOKED_AT = Compiled(Memory(temp=3), {"f32[4,8,128]": (0, 5)}, carried={})
 OWED = Owed((Stack("float32", (4, 8, 128), (4,), "h", "eqns[0].body"),))
 
 

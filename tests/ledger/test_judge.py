@@ -10,7 +10,8 @@ from reducer.ledger import Ledger, Owed, Stack, judge, ledger_of, ledger_text, l
 
 
 def stack(*loops: int, **fields: Any) -> Stack:
-    return Stack(dtype="float32", shape=(*loops, 8, 128), loops=loops, **{"name": "h", "where": "eqns[0].body", **fields})
+    named = {"name": "h", "where": "eqns[0].body", **fields}
+    return Stack(dtype="float32", shape=(*loops, 8, 128), loops=loops, **named)
 
 
 def standing(owed: Stack, buffers: dict[str, tuple[int, ...]], partitions: int = 1) -> str:
@@ -76,9 +77,7 @@ def test_an_unrolled_stack_is_lost_where_a_loop_carries_it(
     owed = stack(6, **{"unrolled": True, "alone": True, **fields})
     (line,) = judge([owed], {"f32[8,128]": (5,)}, carried=carried)
     assert line.standing == expected
-    assert (line.carried, line.found) == (
-        (True, ("f32[3,2,8,128]",)) if expected == "lost" else (False, ())
-    )
+    assert (line.carried, line.found) == ((True, ("f32[3,2,8,128]",)) if expected == "lost" else (False, ()))
 
 
 def test_over_several_devices_what_loops_carry_says_nothing() -> None:

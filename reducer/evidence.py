@@ -11,16 +11,19 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from reducer.corpus.case import Case, Certificate, Neighbour, NeighbourVerdict, NeighbourWord, Tier
+from reducer.corpus.case import Case, Certificate, Explanation, Neighbour, NeighbourVerdict, NeighbourWord, Tier
 from reducer.errors import InputError
+from reducer.ir.check import check
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.neighbourhood import NAME, neighbours
 from reducer.neighbourhood import Neighbour as Around
+from reducer.neighbourhood.parameters import parameters
 from reducer.oracle.base import Oracle
 from reducer.oracle.verdict import failure
 from reducer.shrink import certify
 from reducer.shrink.certificate import Entry, form_of
+from reducer.shrink.explain import LIMIT, Explained, explain
 
 C = TypeVar("C")
 
@@ -109,6 +112,32 @@ def program_of(case: Case, tier: Tier) -> Program:
     return minimum.program
 
 
+def explained(case: Case, tier: Tier, oracle: Oracle[Program], *, limit: int = LIMIT) -> Case:
+    """The case with what its minimum at an IR tier does not depend on: other values of every parameter that still fail.
+
+    Tries at most `limit` programs, a few dozen of them usually, each a compile: worth it for a minimum that a person
+    asked for (`reduce`); a hunt has better uses for its workers. `oracle` as for `certified`.
+
+    Raises:
+        WorkerError, TargetError: the oracle cannot answer any more.
+    """
+    found = explain(
+        parameters(program_of(case, tier)),
+        oracle,
+        lambda result: failure(result) == case.signature,
+        check=check,
+        limit=limit,
+    )
+    return with_explanations(case, tier, found)
+
+
+def with_explanations(case: Case, tier: Tier, found: Iterable[Explained]) -> Case:
+    """The case with these explanations at one of its tiers."""
+    told = tuple(Explanation(parameter=one.parameter, still_fails=one.still_fails, tried=one.tried) for one in found)
+    minimum = msgspec.structs.replace(case.tiers[tier], explanations=told)
+    return msgspec.structs.replace(case, tiers={**case.tiers, tier: minimum})
+
+
 class Recheck(msgspec.Struct, frozen=True):
     """A certificate taken up again: how many neighbours there are now, and what is otherwise than it says.
 
@@ -170,4 +199,13 @@ def _said(neighbour: Neighbour | None, signature: str) -> str:
     return f"{verdict} ({neighbour.signature})" if verdict == "fails-otherwise" and neighbour.signature else verdict
 
 
-__all__ = ["Recheck", "certificate", "certified", "program_of", "recheck", "with_certificate"]
+__all__ = [
+    "Recheck",
+    "certificate",
+    "certified",
+    "explained",
+    "program_of",
+    "recheck",
+    "with_certificate",
+    "with_explanations",
+]

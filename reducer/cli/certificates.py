@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from reducer.cli.common import one_line, say
 from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
-from reducer.corpus.case import Case, NeighbourVerdict
+from reducer.corpus.case import Case, NeighbourVerdict, Tier
 from reducer.errors import InputError
 from reducer.evidence import Recheck, certified, program_of, recheck
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
+from reducer.report.nearest import evidence_lines
 
 #: How each verdict reads after a number.
 _WORDS: dict[NeighbourVerdict, str] = {
@@ -48,7 +50,7 @@ def cases_of(items: Sequence[Item]) -> list[Case]:
 
 def recheck_all(
     items: Sequence[Item], libtpus: Sequence[str], topology: str | None, options: Sequence[str], jobs: int
-) -> Iterator[tuple[Item, Target, Result, dict[str, Recheck]]]:
+) -> Iterator[tuple[Item, Target, Result, dict[Tier, Recheck]]]:
     """Every case with what its minimum does now and its certificates taken up again, by tier.
 
     Each on its own target unless told otherwise: a certificate is about one compiler.
@@ -63,7 +65,7 @@ def recheck_all(
                 yield item, target, result, dict(_recheck(case, pool))
 
 
-def _recheck(case: Case, pool: Pool) -> Iterator[tuple[str, Recheck]]:
+def _recheck(case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck]]:
     oracle = ProgramOracle(pool, want_ledger=True)
     for tier, minimum in case.tiers.items():
         if minimum.certificate is None:
@@ -74,8 +76,8 @@ def _recheck(case: Case, pool: Pool) -> Iterator[tuple[str, Recheck]]:
         yield tier, recheck(minimum.certificate, now, case.signature)
 
 
-def show(rechecks: dict[str, Recheck]) -> None:
-    """One line for each tier, and what differs."""
+def show(case: Case, rechecks: dict[Tier, Recheck]) -> None:
+    """One line for each tier, what differs, and what the case says does not matter."""
     for tier, found in rechecks.items():
         counts = ", ".join(f"{n} {_WORDS[verdict]}" for verdict, n in found.counts.items())
         holds = "the certificate holds" if found.holds else "the certificate does NOT hold"
@@ -86,6 +88,13 @@ def show(rechecks: dict[str, Recheck]) -> None:
             click.echo(f"    {one_line(text, 240)}")
         if len(wrong) > _LISTED:
             click.echo(f"    and {len(wrong) - _LISTED} more")
+        for text in evidence_lines(msgspec.structs.replace(case.tiers[tier], certificate=None), ""):
+            click.echo(f"  {text}")
+
+
+def explanations(case: Case) -> dict[str, dict[str, str]]:
+    """What the case says of each parameter of each minimum, for machines."""
+    return {tier: {e.parameter: e.still_fails for e in m.explanations} for tier, m in case.tiers.items()}
 
 
 def judge(rows: Sequence[dict[str, Any]], cases: Sequence[Case]) -> bool:

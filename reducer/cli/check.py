@@ -128,13 +128,15 @@ def _certificates(
     rows: list[dict[str, Any]] = []
     cases = []
     for item, target, result, rechecks in certificates.recheck_all(items, libtpus, topology, options, jobs):
+        assert item.case is not None
         row = describe(item, target, result)
-        rows.append({**row, "certificate": {tier: found.as_json() for tier, found in rechecks.items()}})
+        found = {tier: one.as_json() for tier, one in rechecks.items()}
+        rows.append({**row, "certificate": found, "explanations": certificates.explanations(item.case)})
         cases.append(item.case)
         if not as_json:
             click.echo(line(row))
-            certificates.show(rechecks)
-    good = certificates.judge(rows, [case for case in cases if case is not None])
+            certificates.show(item.case, rechecks)
+    good = certificates.judge(rows, cases)
     if as_json:
         emit_json("check", results=rows)
     if not good:

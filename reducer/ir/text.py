@@ -57,7 +57,7 @@ from reducer.ir.policies import (
     SaveNamesBut,
 )
 from reducer.ir.types import DTYPES
-from reducer.ir.walk import args_of, children
+from reducer.ir.walk import Path, args_of, children
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_.:<>-]+")
 #: Attributes of a region stand on its first line up to this width (not counting what encloses it), else one a line.
@@ -91,6 +91,22 @@ def equation_text(eqn: Equation) -> str:
 def block_text(block: Block) -> str:
     """One block by itself, with letters from ``a``."""
     return "\n".join(_block(block, count()))
+
+
+def letters(program: Program) -> dict[tuple[Path, int], str]:
+    """What `to_text` calls each variable: (path of its block, number) -> letter."""
+    found: dict[tuple[Path, int], str] = {}
+    counter = count()
+
+    def visit(path: Path, block: Block) -> None:
+        found.update(((path, var.id), _letters(next(counter))) for var in block.params)
+        for i, eqn in enumerate(block.eqns):
+            found.update(((path, var.id), _letters(next(counter))) for var in eqn.outs)
+            for field, child in children(eqn):
+                visit((*path, (i, field)), child)
+
+    visit((), program.block)
+    return found
 
 
 def policy_text(policy: Policy | None) -> str:

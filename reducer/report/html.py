@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from reducer.corpus.atomic import storing, write_file
-from reducer.corpus.case import Case, OutcomeRecord
+from reducer.corpus.case import Case, OutcomeRecord, TierMinimum
 from reducer.corpus.store import Corpus, Damaged
 from reducer.ir.text import to_text
 from reducer.oracle.target import release_order
 from reducer.report.markdown import claim
+from reducer.report.nearest import Near, certificate_text, nearest, shown_first
 from reducer.report.render import environment, summary, target_text
 
 
@@ -86,6 +87,7 @@ def page(entries: Iterable[Case | Damaged], *, title: str = "scanshrink corpus",
             "href": None if link is None else "/".join([link.rstrip("/"), quote(case.slug)]),
             "cells": [_cell(case, column) for column in releases],
             "texts": [(tier, m, "" if m.program is None else to_text(m.program)) for tier, m in case.tiers.items()],
+            "near": {tier: _near(m, case.signature) for tier, m in case.tiers.items()},
         }
         for case in cases
     ]
@@ -98,6 +100,13 @@ def page(entries: Iterable[Case | Damaged], *, title: str = "scanshrink corpus",
         damaged=[entry for entry in listed if isinstance(entry, Damaged)],
         families=len({case.family for case in cases}),
     )
+
+
+def _near(minimum: TierMinimum, signature: str) -> tuple[str, list[Near]]:
+    """What the certificate says in a sentence, and the nearest neighbours that compile."""
+    if minimum.certificate is None:
+        return "", []
+    return certificate_text(minimum.certificate, signature), shown_first(nearest(minimum, signature))
 
 
 def write_page(corpus: Corpus, out: Path, *, title: str = "") -> tuple[int, int]:

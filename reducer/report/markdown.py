@@ -10,6 +10,7 @@ from typing import Final
 
 from reducer.corpus.case import Case, OutcomeRecord, TierMinimum
 from reducer.ir.text import to_text
+from reducer.report.nearest import certificate_text, nearest, shown_first
 from reducer.report.render import environment, summary
 
 #: Most compiling neighbours listed; the certificate in case.json has them all.
@@ -47,7 +48,8 @@ def markdown(case: Case) -> str:
     template = environment(html=False).get_template("report.md.jinja")
     actual = case.expected()
     certificate = case.minimum.certificate
-    compiling = [n for n in certificate.neighbours if n.outcome == "compiled"] if certificate is not None else []
+    compiling = nearest(case.minimum, case.signature)
+    shown = shown_first(compiling)
     return template.render(
         case=case,
         minimum=case.minimum,
@@ -58,9 +60,11 @@ def markdown(case: Case) -> str:
         expected=_EXPECTED[case.kind],
         actual=actual,
         outcomes=case.outcomes,
-        compiling=compiling[:NEIGHBOURS],
+        shown=shown,
+        compiling=[one for one in compiling if one not in shown][: NEIGHBOURS - len(shown)],
         compiling_count=len(compiling),
         certificate=certificate,
+        counts=certificate_text(certificate, case.signature) if certificate is not None else "",
         environment=_environment(case, actual),
         start_size=_start_size(case),
     )

@@ -72,7 +72,7 @@ def test_neighbours_explanations_and_equivalence(make: Make) -> None:
     assert "length 1" not in near
     assert "15 of its nearest neighbours do (below)." in section(text, "Expected")
     assert "largest difference was 0.0" in section(text, "Expected")
-    assert "| dtype | any |" in section(text, "What may change without changing the failure")
+    assert "| dtype | any |" in section(text, "What the failure depends on, and what not")
 
 
 def test_releases_in_order_and_lower_tiers(make: Make) -> None:

@@ -13,6 +13,7 @@ _COMMANDS = {
     "hunt": "reducer.cli.hunt:hunt",
     "check": "reducer.cli.check:check",
     "reduce": "reducer.cli.reduce:reduce",
+    "bisect": "reducer.cli.bisect:bisect_command",
     "corpus": "reducer.cli.corpus:corpus",
     "libtpu": "reducer.cli.libtpu:libtpu",
     "doctor": "reducer.cli.doctor:doctor",

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from reducer.hunt.finds import Find, Tally, sort_of, tier_of
+from reducer.hunt.finds import Find, Tally
 from reducer.hunt.reductions import Reductions, Workshop
 from reducer.ir.equations import Program
 from reducer.ir.order import order_key, size
+from reducer.ir.tiers import sort_of, tier_of
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import Kind, Verdict, said_of, verdict
 

@@ -13,8 +13,9 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Protocol
 
-from reducer.hunt.finds import Find, tier_of
+from reducer.hunt.finds import Find
 from reducer.ir.equations import Program
+from reducer.ir.tiers import tier_of
 from reducer.oracle.outcome import Result
 
 _RANK = {"program": 0, "placement": 1, "mixed": 2}

@@ -17,10 +17,11 @@ import msgspec
 from reducer.corpus.case import SLUG
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError, ProgramError
-from reducer.hunt.finds import Find, sort_of, tier_of
+from reducer.hunt.finds import Find
 from reducer.ir.check import check
 from reducer.ir.codec import decode_program, encode_program
 from reducer.ir.order import size
+from reducer.ir.tiers import sort_of, tier_of
 from reducer.oracle.cachedir import write_atomically
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import Kind

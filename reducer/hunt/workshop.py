@@ -9,11 +9,12 @@ from typing import Final
 import msgspec
 
 from reducer.corpus import Case, Corpus, Found
-from reducer.hunt.finds import Find, tier_of
+from reducer.hunt.finds import Find
 from reducer.hunt.reductions import Unstable
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.ir.tiers import tier_of
 from reducer.oracle.outcome import Result, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle, program_job

@@ -147,6 +147,7 @@ class Result(msgspec.Struct, frozen=True):
     `module` is that text where the job asked for it (and the cache did not answer), else "".
     `ledger` is the memory ledger of a compiled program where it was wanted.
     `seconds_*` are seconds of a worker's time, 0 for a cached answer. `worker_pid` is 0 when no worker answered.
+    `compiles` is how often the compiler was asked for it: more than once where a flaky failure is voted on.
     """
 
     answer: Answer
@@ -157,6 +158,7 @@ class Result(msgspec.Struct, frozen=True):
     worker_pid: int = 0
     module: str = ""
     ledger: Ledger | None = None
+    compiles: int = 1
 
     @property
     def outcome(self) -> Outcome:

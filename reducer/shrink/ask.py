@@ -102,7 +102,7 @@ class Questions(Generic[C]):
         question = result.module_key or key
         if costs_a_compile(result) and question not in self._paid:
             self._paid.add(question)
-            self.compiles += 1
+            self.compiles += result.compiles
         return result
 
     def _collect(self, key: str, result: Result) -> None:

@@ -281,7 +281,7 @@ def test_families_without_a_minimum_and_programs_go_first() -> None:
 
 
 def identity_of(candidate: Program) -> tuple[int, str]:
-    from reducer.hunt.finds import sort_of
+    from reducer.ir.tiers import sort_of
 
     return size(candidate), sort_of(candidate)
 

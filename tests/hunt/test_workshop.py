@@ -13,10 +13,10 @@ import pytest
 from reducer.corpus import Case, Corpus
 from reducer.errors import StorageError
 from reducer.hunt import Find, Stopped, Unstable
-from reducer.hunt.finds import sort_of, tier_of
 from reducer.hunt.workshop import UNREDUCED, RealWorkshop
 from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.ir.tiers import sort_of, tier_of
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import ProgramJob
 from reducer.oracle.outcome import Answer, Crashed, Result

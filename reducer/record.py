@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMinimum, slug_for
-from reducer.corpus.case import release_name, without_paths
+from reducer.corpus.case import TIERS, Tier, release_name, without_paths
 from reducer.corpus.runner import record_of
 from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.ir.tiers import ProgramTier
 from reducer.ledger import Ledger
 from reducer.lowering.script import Recorded, fragments_of, repro_script
 from reducer.oracle.environment import relevant_environment
@@ -25,8 +27,6 @@ _FAILS = {
     "timed-out": "The XLA:TPU compiler does not come to an end on this program",
     "compiled": "The XLA:TPU compiler compiles this program, but what should lie in host memory stays on the device",
 }
-
-ProgramTier = Literal["program", "placement"]
 
 
 def environment_of(target: Target) -> dict[str, str]:
@@ -68,6 +68,56 @@ def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed
     return record.outcome
 
 
+def words_of(record: OutcomeRecord, found: Signature, target: Target) -> dict[str, Any]:
+    """What a script says first, for people."""
+    return {
+        "signature": f"Signature: {found.text}",
+        "description": f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {target.topology}).",
+    }
+
+
+def case_of_minima(
+    minima: Mapping[Tier, TierMinimum],
+    found: Signature,
+    result: Result,
+    target: Target,
+    *,
+    how: Found,
+    start: Start | None = None,
+    finds: int = 1,
+    notes: tuple[str, ...] = (),
+) -> Case:
+    """The case of minima that fail with `found` on `target`; `result` is the answer about the one of the highest tier.
+
+    Args:
+        minima: by tier, with the names of their files.
+        found: the signature.
+        result: as said.
+        target: what they were compiled for.
+        how: how it was found.
+        start: the find before reduction.
+        finds: how often the failure was met.
+        notes: for people.
+    """
+    kind = verdict(result).kind
+    assert kind is not None, "a case holds a failure"
+    highest = next(tier for tier in TIERS if tier in minima)
+    return Case(
+        slug=slug_for(found.slug, kind=kind, signature=found.text, tier=highest),
+        kind=kind,
+        signature=found.text,
+        family=found.family,
+        target=CaseTarget.of(target),
+        tiers={tier: minima[tier] for tier in TIERS if tier in minima},
+        outcomes=(record_of(target, result),),
+        found=how,
+        finds=finds,
+        environment=environment_of(target),
+        notes=notes,
+        start=start,
+    )
+
+
 def case_of(
     program: Program,
     tier: ProgramTier,
@@ -92,34 +142,21 @@ def case_of(
         finds: how often the failure was met.
     """
     record = record_of(target, result)
-    kind = verdict(result).kind
-    assert kind is not None, "a case holds a failure"
     script = repro_script(
         program,
         recorded(record, found, result.ledger),
         topology=target.topology,
         options=target.options,
-        signature=f"Signature: {found.text}",
-        description=f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {target.topology}).",
+        **words_of(record, found, target),
     )
     files: dict[str, bytes | str] = {"repro.py": script}
     module = "program.mlir" if result.module else ""  # a worker that died of it may have taken its text along
     if module:
         files[module] = result.module
-    case = Case(
-        slug=slug_for(found.slug, kind=kind, signature=found.text, tier=tier),
-        kind=kind,
-        signature=found.text,
-        family=found.family,
-        target=CaseTarget.of(target),
-        tiers={tier: TierMinimum(size=size(program), program=program, script="repro.py", module=module)},
-        outcomes=(record,),
-        found=how,
-        finds=finds,
-        environment=environment_of(target),
-        start=Start(tier=tier, size=size(start), program=start) if start is not None else None,
-    )
+    minimum = TierMinimum(size=size(program), program=program, script="repro.py", module=module)
+    before = Start(tier=tier, size=size(start), program=start) if start is not None else None
+    case = case_of_minima({tier: minimum}, found, result, target, how=how, start=before, finds=finds)
     return case, files
 
 
-__all__ = ["case_of", "environment_of", "recorded"]
+__all__ = ["case_of", "case_of_minima", "environment_of", "recorded", "words_of"]

@@ -1,11 +1,12 @@
-"""Live progress of a hunt on stderr: a panel on a terminal, plain lines everywhere else."""
+"""Live progress on stderr: a panel on a terminal, plain lines everywhere else. Of a hunt unless told otherwise."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -31,7 +32,7 @@ _WORDS = {
 
 
 class Progress(Protocol):
-    """Shows a hunt while it runs; a context manager."""
+    """Shows what a command does while it runs; a context manager."""
 
     def __enter__(self) -> Progress:
         """Begin showing."""
@@ -43,8 +44,8 @@ class Progress(Protocol):
         """Stop showing, leaving the terminal as it was."""
         ...
 
-    def show(self, snapshot: Snapshot) -> None:
-        """Show the hunt as it is now."""
+    def show(self, snapshot: Any) -> None:
+        """Show how things are now; a snapshot has at least `seconds`, since the beginning."""
         ...
 
     def say(self, line: str) -> None:
@@ -80,10 +81,19 @@ def shrinking(snapshot: Snapshot) -> str:
     return f"shrinking {slug}: {start} -> {size} equations, {compiles} compiles"
 
 
+def plain(snapshot: Snapshot) -> str:
+    """Everything on one line."""
+    parts = [f"{clock(snapshot)}: {counts(snapshot)}", shrinking(snapshot)]
+    if snapshot.skipped:
+        parts.append(f"skipped {skipped(snapshot)}")
+    return "; ".join(part for part in parts if part)
+
+
 class PlainProgress:
     """Lines on a stream that is no terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: Callable[[Any], str] = plain) -> None:
+        self._text = text
         self._next = 0.0
 
     def __enter__(self) -> PlainProgress:
@@ -92,15 +102,12 @@ class PlainProgress:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Any) -> None:
         """Print everything on one line, every few seconds."""
         if snapshot.seconds < self._next:
             return
         self._next = snapshot.seconds + _PLAIN_EVERY
-        parts = [f"{clock(snapshot)}: {counts(snapshot)}", shrinking(snapshot)]
-        if snapshot.skipped:
-            parts.append(f"skipped {skipped(snapshot)}")
-        self.say("; ".join(part for part in parts if part))
+        self.say(self._text(snapshot))
 
     def say(self, line: str) -> None:
         """Print one line at once."""
@@ -110,7 +117,10 @@ class PlainProgress:
 class LiveProgress:
     """A panel that is redrawn in place."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(
+        self, console: Console | None = None, draw: Callable[[Any, int], RenderableType] | None = None
+    ) -> None:
+        self._draw = draw or panel
         self._console = console or Console(stderr=True)
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
 
@@ -124,10 +134,10 @@ class LiveProgress:
         with contextlib.suppress(OSError):  # the terminal is gone: so is the panel
             self._live.__exit__(kind, error, trace)
 
-    def show(self, snapshot: Snapshot) -> None:
+    def show(self, snapshot: Any) -> None:
         """Redraw."""
         with contextlib.suppress(OSError):
-            self._live.update(panel(snapshot, self._console.height))
+            self._live.update(self._draw(snapshot, self._console.height))
 
     def say(self, line: str) -> None:
         """Print a line above the panel."""
@@ -164,10 +174,12 @@ def _failures(snapshot: Snapshot, room: int) -> Table:
     return table
 
 
-def make_progress() -> Progress:
-    """The panel on a terminal that can redraw, lines elsewhere."""
+def make_progress(
+    text: Callable[[Any], str] = plain, draw: Callable[[Any, int], RenderableType] | None = None
+) -> Progress:
+    """The panel that `draw` makes on a terminal that can redraw, lines of `text` elsewhere."""
     if sys.stderr is not None and sys.stderr.isatty():
         console = Console(stderr=True)
         if console.is_terminal and not console.is_dumb_terminal:
-            return LiveProgress(console)
-    return PlainProgress()
+            return LiveProgress(console, draw)
+    return PlainProgress(text)

@@ -1,9 +1,10 @@
-"""`scanshrink reduce`: make one failing program as small as it gets."""
+"""`scanshrink reduce`: make one failing program as small as it gets, at every tier it can be written at."""
 
 from __future__ import annotations
 
+import signal
 import sys
-import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 from reducer.cli.common import (
     Command,
     Seconds,
+    UsageError,
     default_jobs,
     emit_json,
     jobs_option,
@@ -22,67 +24,16 @@ from reducer.cli.common import (
 )
 from reducer.cli.inputs import Item, read
 from reducer.cli.interrupts import Interrupts
-from reducer.cli.session import open_pool, parse_options, require_compatible, targets
+from reducer.cli.progress import Progress, make_progress
+from reducer.cli.session import open_pool, parse_options, targets
 from reducer.errors import InputError
-from reducer.ir.order import order_key, size
-from reducer.ir.text import to_text
 
 if TYPE_CHECKING:
-    from reducer.ir.equations import Program
-    from reducer.oracle.outcome import Result
-    from reducer.oracle.pool import Pool
     from reducer.oracle.target import Target
-    from reducer.shrink import Event
+    from reducer.reduction import Progress as Moment
+    from reducer.reduction import Reduced, Reduction, Request
 
-#: Repeats of the start, alone in a fresh worker, before anything is tried.
-REPEATS = 3
-#: Seconds the start may take: a real train step compiles for minutes on a busy machine.
-START_SECONDS = 900.0
-#: A candidate may take so many times what the start took, and this many seconds at least. Fixed for the whole run, so
-#: that what is found does not depend on how busy the machine is later.
-PATIENCE, LEAST_SECONDS = 10.0, 60.0
-
-
-class _Stopped(Exception):
-    """The time is up, or a person wants it to end."""
-
-
-class _Reduction:
-    """The state of one reduction: what is saved when it ends early."""
-
-    def __init__(self, program: Program, result: Result, *, seconds: float | None) -> None:
-        self.best, self.result = program, result
-        self.compiles = 0
-        self.to_fixpoint: int | None = None
-        self.wanted_to_stop = False
-        self._begun = time.monotonic()
-        self._deadline = None if seconds is None else self._begun + seconds
-        self._shown = self._begun
-
-    @property
-    def seconds(self) -> float:
-        """Since the reduction began."""
-        return time.monotonic() - self._begun
-
-    def event(self, event: Event[Program]) -> None:
-        """Follow the driver; raises `_Stopped` when it is to end."""
-        from reducer.shrink import Accepted, PassStarted, Tried
-
-        if isinstance(event, Accepted):
-            self.best, self.result, self.compiles = event.candidate, event.result, event.compiles
-            say(f"{self.seconds:5.0f} s  {event.size:4} equations, {event.compiles} compiles  {event.name}")
-        elif isinstance(event, Tried):
-            self.compiles = event.compiles
-        elif isinstance(event, PassStarted) and time.monotonic() - self._shown > 5:
-            self._shown = time.monotonic()
-            say(f"{self.seconds:5.0f} s  {event.description} ({event.left} passes left in this round)")
-        late = self._deadline is not None and time.monotonic() > self._deadline
-        if self.wanted_to_stop or late:
-            raise _Stopped
-
-    def stop(self) -> None:
-        """Called by a signal."""
-        self.wanted_to_stop = True
+_TIERS = ("program", "placement", "stablehlo")
 
 
 @click.command(cls=Command)
@@ -91,8 +42,22 @@ class _Reduction:
 @click.option("--signature", metavar="S", help="The failure to keep; default: whatever the program does.")
 @click.option("--family", metavar="F", help="Keep any failure of this family.")
 @click.option("--any-failure", is_flag=True, help="Keep failing, in whatever way.")
+@click.option(
+    "--interesting",
+    type=click.Path(path_type=Path),
+    metavar="SCRIPT",
+    help="Keep what this program leaves with exit code 0 for; it is given each candidate's script.",
+)
+@click.option("--keep", multiple=True, metavar="PATTERN", help="What must survive, as dot_general. Repeatable.")
+@click.option("--tier", "tiers", multiple=True, type=click.Choice(_TIERS), help="Reduce at this tier only. Repeatable.")
 @click.option("--budget", type=click.IntRange(1), metavar="COMPILES", help="Stop after so many compiles.")
 @click.option("--seconds", type=Seconds(min=1), metavar="SECONDS", help="Stop after so long.")
+@click.option(
+    "--timeout",
+    type=Seconds(min=0.1),
+    metavar="SECONDS",
+    help="Most that a candidate may take; default: 10 times the start, at least 60.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -111,163 +76,223 @@ def reduce(
     signature: str | None,
     family: str | None,
     any_failure: bool,
+    interesting: Path | None,
+    keep: tuple[str, ...],
+    tiers: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
+    timeout: float | None,
     out: Path,
     jobs: int | None,
     as_json: bool,
 ) -> None:
     """Make PROGRAM, a case or a program's .json, smaller as long as it fails in the same way.
 
-    First the start is repeated in a fresh worker: exit code 1 if it does not fail, fails otherwise than asked for,
-    or not each time. Ctrl-C, --budget and --seconds end it early with the best so far saved; the same command goes
-    on from there without compiling again what is known.
+    First the start is repeated in a fresh worker: exit code 1 if it does not fail, or fails otherwise than asked
+    for. One that fails sometimes is reduced with votes. Then every tier is reduced, the highest first. Ctrl-C,
+    --budget and --seconds end it early with the best so far saved; the same command goes on from there without
+    compiling again what is known, also after a kill. SIGUSR1 prints the best so far.
 
     \b
     Example: scanshrink reduce tests/seed/nested.json --libtpu 0.0.50.1 --out reduced
     """
-    from reducer.oracle.verdict import verdict
+    from reducer.reduction import Reduction, Refused, Request
+    from reducer.report.markdown import markdown
 
+    wanted = _wanted(signature, family, any_failure, interesting)
     item = read(program)
+    request = Request(
+        start=_start(item),
+        target=_target(item, libtpu, topology, options),
+        wanted=wanted,
+        case=item.case,
+        keep=keep,
+        tiers=frozenset(tiers or _TIERS),  # type: ignore[arg-type]
+        budget=budget,
+        seconds=seconds,
+        timeout=timeout,
+        jobs=default_jobs(jobs),
+        out=out,
+        script=interesting,
+    )
+    with ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
+        progress = stack.enter_context(make_progress(plain, panel))
+        watcher = _Watcher(progress, interrupts)
+        reduction = Reduction(request, open_pool, watcher, report=markdown)
+        watcher.reduction = reduction
+        stack.callback(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, watcher.shown))
+        try:
+            reduced = reduction.run()
+        except Refused as error:
+            _no(error.reason, error.rate, request, as_json=as_json)
+    _report(reduced, request, as_json=as_json)
+
+
+class _Watcher:
+    """What the command shows, and how it is told to end."""
+
+    def __init__(self, progress: Progress, interrupts: Interrupts) -> None:
+        self._progress = progress
+        self._interrupts = interrupts
+        self.reduction: Reduction | None = None
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        self._progress.say(one_line(line, 300))
+
+    def show(self, progress: Moment) -> None:
+        """How far it is."""
+        self._progress.show(progress)
+
+    def begun(self) -> None:
+        """From here on a signal ends it in order."""
+        self._interrupts.deliver(self._stop)
+
+    def shown(self, *_: object) -> None:
+        """SIGUSR1: the best so far."""
+        assert self.reduction is not None
+        for line in self.reduction.shown().splitlines():
+            self._progress.say(line)
+
+    def _stop(self) -> None:
+        assert self.reduction is not None
+        self.reduction.stop()
+        if self._interrupts.count == 1:
+            self.say("ending after the compile under way; the best so far is saved (three more times: at once)")
+
+
+def plain(moment: Moment) -> str:
+    """A reduction on one line."""
+    done = f"{moment.tried} of {moment.total}" if moment.total is not None else f"{moment.tried} tried"
+    return (
+        f"{moment.seconds:5.0f} s  {moment.tier}: {moment.start_size} -> {moment.size} {moment.unit}, "
+        f"{moment.compiles} compiles, {moment.rate:.1f}/s; {moment.doing} ({done}; {moment.left} passes after it)"
+    )
+
+
+def panel(moment: Moment, _: int) -> Any:
+    """A reduction on a terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    left = "" if moment.total is None else f", {moment.total - moment.tried} of {moment.total} candidates left"
+    return Group(
+        Text(f"{moment.seconds:.0f} s, {moment.compiles} unique compiles, {moment.rate:.1f} compiles/s", style="dim"),
+        Text(f"{moment.tier} tier: {moment.start_size} -> {moment.size} {moment.unit}", style="bold"),
+        Text(f"{moment.doing}: {moment.tried} tried{left}; {moment.left} passes after it", style="cyan"),
+    )
+
+
+def _wanted(signature: str | None, family: str | None, any_failure: bool, interesting: Path | None) -> Any:
+    """What must stay.
+
+    Raises:
+        UsageError: more than one was named.
+    """
+    from reducer.reduction import wanted_of
+
+    given = {
+        "--signature": signature is not None,
+        "--family": family is not None,
+        "--any-failure": any_failure,
+        "--interesting": interesting is not None,
+    }
+    named = [flag for flag, there in given.items() if there]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} contradict each other", hint="name one: the failure to keep")
+    return wanted_of(
+        signature=signature, family=family, any_failure=any_failure, script=str(interesting) if interesting else ""
+    )
+
+
+def _start(item: Item) -> Any:
     if item.program is None:
         raise InputError(
-            f"{program}: is no program", hint="give a case of the program or placement tier, or a program's .json"
+            f"{item.name}: is no program", hint="give a case of the program or placement tier, or a program's .json"
         )
-    target = _target(item, libtpu, topology, options)
-
-    def wanted(result: Result) -> bool:
-        found = verdict(result).failure
-        if found is None or any_failure:
-            return found is not None
-        return found.family == family if family is not None else found.text == signature
-
-    with open_pool(target, default_jobs(jobs)) as pool, Interrupts() as interrupts:
-        require_compatible(pool)
-        first = _ask(pool, item.program)
-        found = verdict(first).failure
-        if signature is None and found is not None:
-            signature = found.text
-        said = _refused(pool, item.program, first, wanted)
-        if said:
-            _no(said, as_json=as_json, target=target)
-        state = _Reduction(item.program, first, seconds=seconds)
-        interrupts.deliver(state.stop)
-        minimal = _shrink(pool, item.program, wanted, budget, state)
-        tier, file = _save(pool, item, target, state, out)
-    fields: dict[str, Any] = {
-        "size": size(state.best),
-        "start_size": size(item.program),
-        "order_key": [str(part) for part in order_key(state.best)[:-1]],
-        "changed": state.best != item.program,
-        "compiles_to_fixpoint": state.to_fixpoint,
-        "compiles_total": state.compiles,
-        "seconds": round(state.seconds, 2),
-        "minimal": minimal,
-        "file": f"{file}/repro.py",
-    }
-    if as_json:
-        emit_json(
-            "reduce",
-            signature=signature,
-            target=target.as_json(),
-            tiers={tier: fields},
-            compiles_total=state.compiles,
-            seconds=fields["seconds"],
-            partial=not minimal,
-            case=file,
-        )
-        return
-    click.echo(to_text(state.best))
-    end = "1-minimal" if minimal else "stopped early; the same command goes on"
-    click.echo(
-        f"{fields['start_size']} -> {fields['size']} equations, {state.compiles} compiles, {state.seconds:.0f} s; {end}"
-    )
-    click.echo(f"{file}/repro.py")
+    return item.program
 
 
 def _target(item: Item, libtpu: str | None, topology: str | None, options: tuple[str, ...]) -> Target:
     """A case's own topology and options, and its release if that can be had, unless told otherwise."""
-    own = item.case.target if item.case is not None else None
-    if own is not None:
-        topology = topology or own.topology
-        libtpu = libtpu or own.libtpu
-    chosen = parse_options(options) if options else tuple(sorted(own.options.items())) if own else ()
-    (target,) = targets([libtpu] if libtpu else [], topology, chosen)
+    if item.case is not None:
+        libtpu = libtpu or item.case.target.libtpu
+    chosen = parse_options(options) if options else item.options
+    (target,) = targets([libtpu] if libtpu else [], topology or item.topology, chosen)
     return target
 
 
-def _ask(pool: Pool, program: Program) -> Result:
-    from reducer.oracle.programs import program_job
-
-    return pool.submit(program_job(program), want_ledger=True, timeout=START_SECONDS).result()
-
-
-def _refused(pool: Pool, program: Program, first: Result, wanted: Any) -> str:
-    """Why the start cannot be reduced; empty if it fails as asked for, each time."""
-    from reducer.oracle.outcome import word
-    from reducer.oracle.programs import program_job
-    from reducer.oracle.verdict import said_of
-
-    if not wanted(first):
-        return f"the start does not fail as asked for: {word(first.answer)} {one_line(said_of(first), 200)}".rstrip()
-    again = pool.confirm(program_job(program), REPEATS, want_ledger=True, timeout=START_SECONDS).result()
-    failing = sum(wanted(result) for result in again.results)
-    if failing < REPEATS:
-        return f"the start is flaky: it failed as asked for in {failing} of {REPEATS} repeats in a fresh worker"
-    return ""
-
-
-def _no(said: str, *, as_json: bool, target: Target) -> None:
+def _no(said: str, rate: dict[str, float], request: Request, *, as_json: bool) -> None:
     say(f"scanshrink reduce: {said}")
     if as_json:
-        emit_json("reduce", signature=None, target=target.as_json(), tiers={}, reason=said, partial=True, case=None)
+        emit_json(
+            "reduce",
+            signature=None,
+            target=request.target.as_json(),
+            tiers={},
+            reason=said,
+            rate=rate,
+            partial=True,
+            case=None,
+        )
     sys.exit(1)
 
 
-def _shrink(pool: Pool, program: Program, wanted: Any, budget: int | None, state: _Reduction) -> bool:
-    """Reduce into `state`; True if the result is 1-minimal."""
-    from reducer.hunt.finds import tier_of
-    from reducer.oracle.outcome import Skipped
-    from reducer.oracle.programs import ProgramOracle, program_job
-    from reducer.shrink import shrink_program
+def as_fields(reduced: Reduced) -> dict[str, Any]:
+    """What it came to, as ``--json`` gives it."""
+    tiers = {}
+    for tier, stage in reduced.stages.items():
+        tiers[tier] = {
+            "size": stage.level.size(stage.best),
+            "start_size": stage.level.size(stage.start),
+            "order_key": [str(part) for part in stage.level.order(stage.best)],
+            "changed": stage.changed,
+            "compiles_to_fixpoint": stage.to_fixpoint,
+            "compiles_total": stage.compiles,
+            "seconds": round(stage.seconds, 2),
+            "minimal": stage.minimal,
+            "file": reduced.files[tier],
+        }
+    failing, runs = reduced.rate
+    return {
+        "signature": reduced.signature or None,
+        "target": reduced.target.as_json(),
+        "tiers": tiers,
+        "unreached": reduced.unreached,
+        "finds": [
+            {"signature": find.signature, "tier": find.tier, "size": find.size, "case": find.case or None}
+            for find in reduced.finds
+        ],
+        "dropped": list(reduced.dropped),
+        "start": {"failing": failing, "runs": runs},
+        "confirmations": reduced.confirmations,
+        "compiles_total": reduced.compiles,
+        "seconds": round(reduced.seconds, 2),
+        "partial": reduced.partial,
+        "case": reduced.folder,
+    }
 
-    took = state.result.seconds_lower + state.result.seconds_compile
-    limit = max(LEAST_SECONDS, PATIENCE * took)
-    # A failure of a program that places something in host memory is taken for one of the placement: what places
-    # nothing there is not compiled.
-    job = program_job(program, require_host_placement=True)
-    placed = not isinstance(pool.submit(job, timeout=START_SECONDS).result().answer, Skipped)
-    try:
-        shrunk = shrink_program(
-            program,
-            ProgramOracle(pool, require_host_placement=placed, want_ledger=True, timeout=limit),
-            wanted,
-            level=tier_of(program),
-            budget=budget,
-            events=state.event,
-        )
-    except _Stopped:
-        return False
-    state.best, state.result, state.compiles = shrunk.program, shrunk.result, shrunk.compiles
-    state.to_fixpoint = shrunk.to_fixpoint
-    return shrunk.minimal
 
-
-def _save(pool: Pool, item: Item, target: Target, state: _Reduction, out: Path) -> tuple[str, str]:
-    """Write the case; returns its tier and folder."""
-    from reducer.corpus import Corpus, Found
-    from reducer.hunt.finds import tier_of
-    from reducer.oracle.programs import program_job
-    from reducer.oracle.verdict import verdict
-    from reducer.record import case_of
-    from reducer.report.markdown import markdown
-
-    assert item.program is not None
-    result = pool.submit(program_job(state.best), want_module=True, want_ledger=True).result()
-    found = verdict(result).failure
-    if found is None:
-        raise InputError("the minimum did not fail when it was to be saved: it is flaky", hint="check it with --repeat")
-    tier = tier_of(state.best)
-    how = Found(strategy="reduce", started_size=size(item.program), compiles_to_minimum=state.compiles)
-    case, files = case_of(state.best, tier, found, result, target, how=how, start=item.program)
-    return tier, str(Corpus(out, report=markdown).add(case, files).path)
+def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
+    if as_json:
+        emit_json("reduce", **as_fields(reduced))
+        return
+    for tier, stage in reduced.stages.items():
+        click.echo(f"{tier} tier:")
+        click.echo(stage.level.text(stage.best))
+        before, after = stage.level.size(stage.start), stage.level.size(stage.best)
+        end = "1-minimal" if stage.minimal else "stopped early; the same command goes on"
+        click.echo(f"{before} -> {after} {stage.level.unit}, {stage.compiles} compiles, {stage.seconds:.0f} s; {end}\n")
+    for tier, why in reduced.unreached.items():
+        click.echo(f"no {tier} tier: {one_line(why)}")
+    for name in reduced.dropped:
+        click.echo(f"not needed: {name}")
+    for find in reduced.finds:
+        where = find.case or "did not fail again, and is not saved"
+        click.echo(f"met on the way: {one_line(find.signature, 160)} ({find.size} at the {find.tier} tier): {where}")
+    if request.budget is not None and reduced.partial:
+        click.echo("the budget counts what earlier runs of the same reduction compiled: a larger one goes on")
+    click.echo(f"{reduced.compiles} compiles in all, {reduced.seconds:.0f} s")
+    for file in reduced.files.values():
+        click.echo(file)

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from reducer.cli.common import one_line
-from reducer.errors import TargetError
 from reducer.oracle.cache import OutcomeCache
-from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
+from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool, require_compatible
 from reducer.oracle.target import DEFAULT_TOPOLOGY, Options, Target, check_options, parse_option, resolve_target
 
 
@@ -46,20 +45,9 @@ def open_pool(target: Target, jobs: int, *, timeout: float | None = None, use_ca
         yield pool
 
 
-def require_compatible(pool: Pool) -> None:
-    """Wait for the first worker.
-
-    Raises:
-        TargetError: the libtpu does not work with this jaxlib.
-        WorkerError: no worker can be started.
-    """
-    unfit = pool.wait_ready()
-    if unfit is not None:
-        raise TargetError(
-            one_line(unfit.message, 200), hint="try a newer release; `scanshrink doctor` shows what is installed"
-        )
-
-
 def warn(text: str) -> None:
     """Print a warning on stderr; the command goes on."""
     click.echo(f"warning: {one_line(text)}", err=True)
+
+
+__all__ = ["open_pool", "parse_options", "require_compatible", "targets", "warn"]

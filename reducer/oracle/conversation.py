@@ -29,12 +29,15 @@ class Want(msgspec.Struct, frozen=True):
 class Died(Exception):
     """The worker's end during a job, with how far the job had come."""
 
-    def __init__(self, gone: Gone, phase: Phase | None, seconds_lower: float = 0.0, module_key: str = "") -> None:
+    def __init__(
+        self, gone: Gone, phase: Phase | None, seconds_lower: float = 0.0, module_key: str = "", module: str = ""
+    ) -> None:
         super().__init__(str(gone))
         self.gone = gone
         self.phase = phase
         self.seconds_lower = seconds_lower
         self.module_key = module_key
+        self.module = module
 
 
 def known_answer(cache: CacheView, job: Job, timeout: float, *, want_ledger: bool = False) -> Result | None:
@@ -98,8 +101,9 @@ class Conversation:
             phase = "compile"
             answer = _expect(process, process.receive(time.monotonic() + self._timeout), number, protocol.Answered)
         except Gone as gone:
-            seconds, key = (lowered.seconds, lowered.module_key) if lowered is not None else (0.0, "")
-            raise Died(gone, phase, seconds, key) from None
+            if lowered is None:
+                raise Died(gone, phase) from None
+            raise Died(gone, phase, lowered.seconds, lowered.module_key, lowered.module) from None
         if self._cache is not None:
             self._cache.store(compiled_as(job, lowered.module_key), answer.outcome, fresh=self._fresh)
         return self._result(answer.outcome, lowered, answer.seconds)

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from concurrent.futures import Future
 from types import TracebackType
 
-from reducer.errors import ScanshrinkError, WorkerError
+from reducer.errors import ScanshrinkError, TargetError, WorkerError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.conversation import Want, known_answer
@@ -38,6 +38,22 @@ DEFAULT_TIMEOUT = 60.0
 RECYCLE_JOBS = 1000
 RECYCLE_MEMORY = 2 << 30
 _JOIN_SECONDS = 10.0
+
+
+def require_compatible(pool: Pool) -> None:
+    """Wait for the first worker.
+
+    Raises:
+        TargetError: the libtpu does not work with this jaxlib.
+        WorkerError: no worker can be started.
+    """
+    unfit = pool.wait_ready()
+    if unfit is not None:
+        message = " ".join(unfit.message.split())
+        raise TargetError(
+            message if len(message) <= 200 else message[:197] + "...",
+            hint="try a newer release; `scanshrink doctor` shows what is installed",
+        )
 
 
 def default_memory_limit(workers: int) -> int:

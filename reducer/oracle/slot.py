@@ -196,6 +196,7 @@ class Slot:
             seconds_lower=lowering,
             seconds_compile=max(seconds - lowering, 0.0) if died.phase == "compile" else 0.0,
             module_key=died.module_key,
+            module=died.module,
         )
 
 

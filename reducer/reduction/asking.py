@@ -19,6 +19,7 @@ C = TypeVar("C")
 
 #: Why the compiler is not asked about a candidate that lacks what the user wants to keep.
 NOT_KEPT = "not kept"
+_PLACED = "placed "
 
 
 class Judge(Protocol):
@@ -42,6 +43,7 @@ class Asking(Generic[C]):
         votes: how often each is asked.
         judge: answers in place of the compiler.
         name_and_text: the file that `judge` is given.
+        variant: what of the target is not as the journal's header says.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Asking(Generic[C]):
         require_host_placement: bool = False,
         judge: Judge | None = None,
         name_and_text: Callable[[C], tuple[str, str]] | None = None,
+        variant: str = "",
     ) -> None:
         self._pool = pool
         self._level = level
@@ -68,6 +71,13 @@ class Asking(Generic[C]):
         self._placed = require_host_placement
         self._judge = judge
         self._name_and_text = name_and_text
+        self._variant = variant
+        self._more: set[str] = set()
+
+    @property
+    def more(self) -> int:
+        """Candidates without a host placement that were asked about all the same: compiles of no reduction."""
+        return len(self._more)
 
     @property
     def workers(self) -> int:
@@ -83,7 +93,7 @@ class Asking(Generic[C]):
         if not self._keeps(candidate):
             return done(Result(Skipped(NOT_KEPT)))
         key = self.key(candidate)
-        known = None if fresh else self._journal.get(key)
+        known = None if fresh else self._known(key)
         if known is not None:
             return done(msgspec.structs.replace(known, cached=True))
         try:
@@ -100,8 +110,16 @@ class Asking(Generic[C]):
 
     def key(self, candidate: C) -> str:
         """What stands for the candidate in the journal."""
-        placed = "placed " if self._placed else ""
-        return f"{placed}{self._level.name} {self._level.key(candidate)}"
+        return f"{_PLACED if self._placed else ''}{self._variant}{self._level.name} {self._level.key(candidate)}"
+
+    def _known(self, key: str) -> Result | None:
+        """What the journal says. The compiler's answer is the same whether a host placement is required or not."""
+        if not self._placed:
+            placed = self._journal.get(_PLACED + key)
+            if placed is not None and not isinstance(placed.answer, Skipped):
+                return placed
+            self._more.add(key)
+        return self._journal.get(key)
 
     def _once(self, candidate: C, fresh: bool) -> Future[Result]:
         if self._judge is not None:

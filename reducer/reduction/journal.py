@@ -35,7 +35,7 @@ class Header(msgspec.Struct, frozen=True):
     """What makes two runs the same: `start` is the identity of what is reduced, `wanted` what must stay.
 
     `target` is libtpu release, sha256 of its file, topology and options, `versions` those of JAX, jaxlib and the code
-    that writes programs down. `wish` is everything else that changes an answer or the order of questions.
+    that writes programs down, and the variables that change what a compiler does. `wish` is what else changes answers.
     """
 
     start: str
@@ -125,9 +125,9 @@ class Journal:
         with self._mutex:
             return self._answers.get(key)
 
-    def put(self, key: str, result: Result) -> None:
-        """Keep an answer. The module's text is left out: it can be lowered again without compiling."""
-        result = msgspec.structs.replace(result, module="", worker_pid=0)
+    def put(self, key: str, result: Result, *, module: bool = False) -> None:
+        """Keep an answer; `module`: with the module's text."""
+        result = msgspec.structs.replace(result, module=result.module if module else "", worker_pid=0)
         with self._mutex:
             if key not in self._answers:
                 self._answers[key] = result
@@ -213,7 +213,8 @@ def difference(a: Header, b: Header) -> str:
     ]
     if not parts and a.target.get("sha256") != b.target.get("sha256"):
         parts.append(f"a libtpu file with sha256 {str(b.target.get('sha256'))[:12]}")
-    parts += [f"{name} {b.versions.get(name)}" for name in a.versions if a.versions[name] != b.versions.get(name)]
+    names = sorted({*a.versions, *b.versions})
+    parts += [f"{name} {b.versions.get(name)}" for name in names if a.versions.get(name) != b.versions.get(name)]
     return ", ".join(parts)
 
 

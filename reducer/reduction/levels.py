@@ -19,6 +19,7 @@ from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Result
 from reducer.oracle.programs import program_job
 from reducer.oracle.target import Target
+from reducer.reduction.keep import keeps
 from reducer.shrink import Event, Shrunk, shrink_program
 
 C = TypeVar("C")
@@ -52,6 +53,14 @@ class Level(Protocol[C]):
 
     def script(self, candidate: C, found: Recorded, target: Target, **words: Any) -> str:
         """A script that compiles it with JAX and libtpu alone, and compares with `found`."""
+        ...
+
+    def judged(self, candidate: C, found: Recorded, target: Target) -> tuple[str, str]:
+        """Name and text of the file that an interestingness script is given."""
+        ...
+
+    def keeps(self, patterns: Sequence[str], start: C) -> Callable[[C], bool]:
+        """Whether a candidate has what `--keep` names. Raises `InputError` for a pattern that names nothing."""
         ...
 
     def file(self, candidate: C) -> tuple[str, bytes]:
@@ -101,6 +110,12 @@ class ProgramLevel(msgspec.Struct, frozen=True):
     def script(self, candidate: Program, found: Recorded, target: Target, **words: Any) -> str:  # noqa: D102
         options: Mapping[str, Any] = dict(target.options)
         return repro_script(candidate, found, topology=target.topology, options=options, **words)
+
+    def judged(self, candidate: Program, found: Recorded, target: Target) -> tuple[str, str]:  # noqa: D102
+        return "repro.py", self.script(candidate, found, target)
+
+    def keeps(self, patterns: Sequence[str], start: Program) -> Callable[[Program], bool]:  # noqa: D102
+        return keeps(patterns, start)
 
     def file(self, candidate: Program) -> tuple[str, bytes]:  # noqa: D102
         return "program.json", encode(candidate)

@@ -254,7 +254,7 @@ class _Run(Generic[C]):
                 continue
             counts["repeated"] += self.questions.committed(step.prepared)
             result = self._ask(step.prepared)
-            if self._judge(one, step.prepared, result, counts):
+            if self._judge(one, step, result, counts):
                 # Whatever was asked ahead assumed a failure.
                 ahead.clear()
                 self.questions.forget()
@@ -284,8 +284,9 @@ class _Run(Generic[C]):
                 break
         return search
 
-    def _judge(self, one: Pass[C], prepared: Prepared[C], result: Result, counts: dict[str, int]) -> bool:
+    def _judge(self, one: Pass[C], step: _Step[C], result: Result, counts: dict[str, int]) -> bool:
         """Commit one answer; True if the candidate is the new best one."""
+        prepared = step.prepared
         good = self.wanted(result)
         assert prepared.candidate is not None
         size = self.tier.size(prepared.candidate)
@@ -297,7 +298,7 @@ class _Run(Generic[C]):
             self.emit(Accepted(one.name, self.best, size, self.questions.compiles, result))
         else:
             self._note(prepared, result)
-        self.emit(Tried(one.name, size, good, self.questions.compiles))
+        self.emit(Tried(one.name, size, good, self.questions.compiles, *step.search.position))
         return good
 
     def _note(self, prepared: Prepared[C], result: Result) -> None:

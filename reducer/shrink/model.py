@@ -81,12 +81,17 @@ class PassStarted:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A candidate was answered, in committed order. `compiles` is the running total."""
+    """A candidate was answered, in committed order. `compiles` is the running total.
+
+    `at` says how many proposals of the pass were behind when it was asked, `total` how many there are, if known.
+    """
 
     name: str
     size: int
     wanted: bool
     compiles: int
+    at: int = 0
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

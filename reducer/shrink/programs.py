@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from reducer.errors import ProgramError
@@ -22,9 +22,8 @@ from reducer.shrink.driver import shrink
 from reducer.shrink.model import Event, Shrunk, Tier
 
 
-def _sweep(program: Program) -> Iterator[Candidate[Program]]:
-    for _, _, build in steps(program):
-        yield build
+def _sweep(program: Program) -> Sequence[Candidate[Program]]:
+    return [build for _, _, build in steps(program)]
 
 
 def _check_sensible(program: Program) -> None:

@@ -6,7 +6,7 @@ driver speculates by following `failed` before it knows; since nothing is mutate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -34,11 +34,17 @@ class Search(Protocol[C]):
         """The state after the candidate was accepted, and is `best` now (in normal form)."""
         ...
 
+    @property
+    def position(self) -> tuple[int, int | None]:
+        """How many of the proposals are behind, and how many there are, if that is known."""
+        ...
+
 
 class _Lazy(Generic[C]):
     """A sequence drawn from an iterator as far as it is asked for."""
 
     def __init__(self, source: Iterable[Candidate[C]]) -> None:
+        self.total = len(source) if isinstance(source, Sized) else None
         self._source: Iterator[Candidate[C]] = iter(source)
         self._drawn: list[Candidate[C]] = []
 
@@ -62,6 +68,11 @@ class OneByOne(Generic[C]):
     propose: Callable[[C], Proposal[C]]
     items: _Lazy[C]
     at: int = 0
+
+    @property
+    def position(self) -> tuple[int, int | None]:
+        """The position, and the length of the list if it is one."""
+        return self.at, self.items.total
 
     def candidate(self) -> Candidate[C] | None:
         """The candidate at the position."""
@@ -101,6 +112,11 @@ class Combined(Generic[C]):
     end: int | None = None
     refused: int = 0
     run: int = 0
+
+    @property
+    def position(self) -> tuple[int, int | None]:
+        """Edits that are decided, and all."""
+        return self.at, self.edits.count
 
     def _level(self, at: int) -> tuple[int, int]:
         """First and last position (exclusive) of the level around a position."""
@@ -170,6 +186,11 @@ class Descent(Generic[C]):
     at: int = 0
     low: int | None = None
     stage: Literal["floor", "half", "less", "bisect"] = "floor"
+
+    @property
+    def position(self) -> tuple[int, int | None]:
+        """Numbers that are settled, and all."""
+        return self.at, len(self.values)
 
     def _next(self) -> int:
         high, low = self.values[self.at], self.low

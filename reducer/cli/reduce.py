@@ -253,6 +253,7 @@ def as_fields(reduced: Reduced) -> dict[str, Any]:
             "seconds": round(stage.seconds, 2),
             "minimal": stage.minimal,
             "file": reduced.files[tier],
+            "explanations": {one.parameter: one.still_fails for one in reduced.explanations.get(tier, ())},
         }
     failing, runs = reduced.rate
     return {
@@ -281,6 +282,8 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
     for tier, stage in reduced.stages.items():
         click.echo(f"{tier} tier:")
         click.echo(stage.level.text(stage.best))
+        for one in reduced.explanations.get(tier, ()):
+            click.echo(f"  {one_line(one.parameter, 120)}: {one_line(one.still_fails, 160)}")
         before, after = stage.level.size(stage.start), stage.level.size(stage.best)
         end = "1-minimal" if stage.minimal else "stopped early; the same command goes on"
         click.echo(f"{before} -> {after} {stage.level.unit}, {stage.compiles} compiles, {stage.seconds:.0f} s; {end}\n")

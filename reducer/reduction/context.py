@@ -49,6 +49,7 @@ class Run:
     stopping: list[bool] = field(default_factory=list)
     confirmations: int = 0
     current: Stage | None = None
+    _voting: tuple[Target, Pool] | None = None
 
     def stop_if_asked(self) -> None:
         """Raises `Stopped` if the run is to end."""
@@ -67,11 +68,11 @@ class Run:
             return ""
         return f"{dict(self.target.options)} {self.target.topology} "
 
-    def asking(self, stage: Stage, pool: Pool, *, placed: bool) -> Asking[Any]:
+    def asking(self, stage: Stage, *, placed: bool) -> Asking[Any]:
         """The oracle of a stage. `placed`: what places nothing in host memory is not compiled."""
         confirmed = stage.confirmed
         return Asking(
-            pool,
+            self._asked(confirmed.votes),
             stage.level,
             self.journal,
             wanted=self.wanted,
@@ -118,7 +119,7 @@ class Run:
         try:
             shrunk = stage.level.shrink(
                 stage.best,
-                self.asking(stage, self._voting(stage.confirmed.votes), placed=stage.confirmed.placed),
+                self.asking(stage, placed=stage.confirmed.placed),
                 self.wanted,
                 budget=None if budget is None else max(budget - before - earlier, 0),
                 label=self.wanted.label,
@@ -132,11 +133,16 @@ class Run:
             stage.seconds += self.clock.seconds - began
             self._file(stage)
 
-    def _voting(self, votes: Votes) -> Pool:
+    def _asked(self, votes: Votes) -> Pool:
         """The workers to ask. A flaky answer must not be believed because it was given before: no cache."""
         if not votes.flaky:
             return self.pool
-        return self.stack.enter_context(self.open_pool(self.target, self.request.jobs, use_cache=False))
+        if self._voting is None or self._voting[0] != self.target:
+            self._voting = (
+                self.target,
+                self.stack.enter_context(self.open_pool(self.target, self.request.jobs, use_cache=False)),
+            )
+        return self._voting[1]
 
     def _file(self, stage: Stage) -> None:
         """Put a stage under the tier its minimum is of: a program that lost its policy is a placement."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from reducer.corpus import Case, Corpus
+from reducer.corpus import Case, Corpus, Explanation
 from reducer.corpus.atomic import storing, write_file
 from reducer.corpus.case import Tier
 from reducer.errors import InputError
-from reducer.evidence import certified
+from reducer.evidence import certified, explained
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import failure
@@ -43,8 +43,11 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
     first = next(iter(run.stages.values()))
     assert first.final is not None
     signature = failure(first.final) or ""
+    explanations: dict[Tier, tuple[Explanation, ...]] = {}
     if signature:
-        folder, files = _save(run, report, partial=partial)
+        case, folder = _save(run, report, partial=partial)
+        files: dict[Tier, str] = {tier: f"{folder}/{minimum.script}" for tier, minimum in case.tiers.items()}
+        explanations = {tier: minimum.explanations for tier, minimum in case.tiers.items()}
         finds = () if stopped else _save_finds(run, report, signature)
     else:
         folder, files = _save_plain(run)
@@ -65,6 +68,7 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
         partial=partial,
         folder=folder,
         rate=first.confirmed.rate,
+        explanations=explanations,
     )
 
 
@@ -77,14 +81,14 @@ def _failing_again(run: Run, stage: Stage) -> Result | None:
     return None
 
 
-def _save(run: Run, report: Report, *, partial: bool) -> tuple[str, dict[Tier, str]]:
+def _save(run: Run, report: Report, *, partial: bool) -> tuple[Case, str]:
     request = run.request
     compiles = sum(stage.compiles for stage in run.stages.values())
     case, files = case_of_stages(run.stages, run.target, request, partial=partial, compiles=compiles)
     if request.certificate and not partial and run.script is None:
-        case = _certified(run, case)
+        case = _with_evidence(run, case)
     stored = Corpus(request.out, report=report).add(case, files)
-    return str(stored.path), {tier: str(stored.path / m.script) for tier, m in stored.case.tiers.items()}
+    return stored.case, str(stored.path)
 
 
 def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
@@ -104,38 +108,45 @@ def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
     return str(folder), files
 
 
-def _certified(run: Run, case: Case) -> Case:
-    """The case with a certificate at each tier of programs, unless the run is ended meanwhile."""
+def _with_evidence(run: Run, case: Case) -> Case:
+    """The case with certificate and explanations at each tier of programs, unless the run is ended meanwhile."""
     for tier, stage in run.stages.items():
         if not isinstance(stage.best, Program) or tier not in case.tiers:
             continue
-
-        def follow(_: Any, number: int, total: int, stage: Stage = stage) -> None:
-            size = stage.level.size(stage.best)
-            run.watcher.show(
-                Progress(
-                    seconds=run.clock.seconds,
-                    tier=stage.tier,
-                    unit=stage.level.unit,
-                    start_size=stage.level.size(stage.start),
-                    size=size,
-                    compiles=stage.compiles,
-                    rate=0.0,
-                    doing="record every neighbour of the minimum",
-                    tried=number,
-                    total=total,
-                    left=0,
-                )
-            )
-            run.stop_if_asked()
-
-        asking = run.asking(stage, run.pool, placed=False)
+        asking = run.asking(stage, placed=False)
         try:
-            case = certified(case, tier, asking, events=follow)
+            case = certified(case, tier, asking, events=_following(run, stage))
+            run.watcher.say(f"trying other values of what is left at the {tier} tier")
+            case = explained(case, tier, asking)
         except Stopped:
             return case
-        run.confirmations += asking.more
+        finally:
+            run.confirmations += asking.more
     return case
+
+
+def _following(run: Run, stage: Stage) -> Callable[[Any, int, int], None]:
+    """Shows how far a certificate is; raises `Stopped` when the run is to end."""
+
+    def follow(_: Any, number: int, total: int) -> None:
+        run.watcher.show(
+            Progress(
+                seconds=run.clock.seconds,
+                tier=stage.tier,
+                unit=stage.level.unit,
+                start_size=stage.level.size(stage.start),
+                size=stage.level.size(stage.best),
+                compiles=stage.compiles,
+                rate=0.0,
+                doing="record every neighbour of the minimum",
+                tried=number,
+                total=total,
+                left=0,
+            )
+        )
+        run.stop_if_asked()
+
+    return follow
 
 
 def _save_finds(run: Run, report: Report, signature: str) -> tuple[SideCase, ...]:

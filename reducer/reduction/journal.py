@@ -147,6 +147,14 @@ class Journal:
                 self.done = True
                 self._write(_Line(done=True))
 
+    def discard(self) -> None:
+        """Forget the run: it came to nothing, and is to be asked anew another time."""
+        with self._mutex:
+            self._answers.clear()
+            if self._file is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(self.path)
+
     def _begin(self) -> None:
         good = self._read()
         self._file = self.path.open("ab")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from reducer.corpus.case import TIERS, Case, Tier
+from reducer.corpus.case import TIERS, Case, Explanation, Tier
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
@@ -174,6 +174,7 @@ class Reduced:
         partial: it was stopped before it was minimal.
         folder: of the case.
         rate: how often the start failed, in (failing, runs).
+        explanations: at each tier, which other values of what is left still fail.
     """
 
     signature: str
@@ -188,6 +189,7 @@ class Reduced:
     partial: bool
     folder: str
     rate: tuple[int, int]
+    explanations: dict[Tier, tuple[Explanation, ...]]
 
     @property
     def compiles(self) -> int:

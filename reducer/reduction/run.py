@@ -71,8 +71,7 @@ class Reduction:
         """Do it.
 
         Raises:
-            Refused: the start does not fail as asked for.
-            TooRare: it does so too rarely.
+            Refused: the start does not fail as asked for, or too rarely.
             InputError: it does not reach the compiler, `keep` names nothing in it, or the script cannot be run.
             StorageError: the output folder cannot be written, which is found out before anything is compiled; or the
                 same reduction is under way.

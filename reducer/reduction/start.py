@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
@@ -110,7 +110,7 @@ class Confirmer(Generic[C]):
         if not failing:
             said = said_of(first).partition("\n")[0]
             raise Refused(f"{named} does not fail as asked for: {word(first.answer)} {said}".rstrip(), _rate(runs))
-        votes = votes_for(len(failing), len(runs))
+        votes = _votes(named, failing, runs)
         # The first answer is the one whose time was taken; a repeat was alone in a new worker.
         result = first if wanted(first) else failing[0]
         return Confirmed(wanted, result, limit, placed, votes, (len(failing), len(runs)), len(runs))
@@ -125,14 +125,15 @@ class Confirmer(Generic[C]):
             return judge.submit(*file, self._timeout or START_SECONDS).result()
 
         runs = [self._known(f"{named} judged {n}", once) for n in range(REPEATS)]
-        failing = sum(map(wanted, runs))
-        if 0 < failing < len(runs):
+        failing = [run for run in runs if wanted(run)]
+        if 0 < len(failing) < len(runs):
             runs += [self._known(f"{named} judged {n}", once) for n in range(REPEATS, REPEATS + MORE_RUNS)]
-            failing = sum(map(wanted, runs))
+            failing = [run for run in runs if wanted(run)]
         if not failing:
             raise Refused(f"{named} is {said_of(runs[0])}")
         limit = self._timeout or max(LEAST_SECONDS, PATIENCE * max(run.seconds_compile for run in runs))
-        return Confirmed(wanted, first, limit, placed, votes_for(failing, len(runs)), (failing, len(runs)), 1)
+        votes = _votes(named, failing, runs)
+        return Confirmed(wanted, first, limit, placed, votes, (len(failing), len(runs)), 1)
 
     def _slow(self, first: Result, named: str) -> float:
         """The limit of a start that ends, and is too slow."""
@@ -172,6 +173,14 @@ class Confirmer(Generic[C]):
         return known
 
 
+def _votes(named: str, failing: list[Result], runs: list[Result]) -> Votes:
+    votes = votes_for(len(failing), len(runs))
+    if votes is None:
+        said = f"{named} failed as asked for in {len(failing)} of {len(runs)} runs: too rarely to reduce it"
+        raise Refused(said, _rate(runs))
+    return votes
+
+
 def _rate(runs: list[Result]) -> dict[str, float]:
     counts: dict[str, int] = {}
     for run in runs:
@@ -190,9 +199,3 @@ def said_of_start(confirmed: Confirmed) -> str:
         f"the start is flaky: it failed as asked for in {failing} of {runs} runs; a candidate counts as failing if it "
         f"fails {votes.needed} times within {votes.most} runs"
     )
-
-
-def as_fields(confirmed: Confirmed) -> dict[str, Any]:
-    """The start, for machines."""
-    failing, runs = confirmed.rate
-    return {"failing": failing, "runs": runs, "needed": confirmed.votes.needed, "votes": confirmed.votes.most}

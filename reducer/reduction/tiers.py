@@ -81,6 +81,7 @@ def _confirmed(run: Run, tier: Tier, start: Any) -> Stage | None:
         confirmed = confirmer.confirm(start, run.wanted, named=named)
     except (Refused, InputError) as error:
         if first:
+            run.journal.discard()
             raise
         run.cannot(tier, error.reason if isinstance(error, Refused) else error.message)
         return None

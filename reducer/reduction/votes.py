@@ -13,19 +13,11 @@ from typing import Final
 
 import msgspec
 
-from reducer.errors import ScanshrinkError
-
 #: Runs of a start that did not fail each time, to know its rate.
 MORE_RUNS: Final = 8
 #: Most runs of one candidate. A start that needs more fails too rarely to be reduced.
 MOST_VOTES: Final = 15
 _REFUSED_AT_MOST: Final = 0.05
-
-
-class TooRare(ScanshrinkError):
-    """The start fails too rarely."""
-
-    kind = "start"
 
 
 class Votes(msgspec.Struct, frozen=True):
@@ -46,11 +38,10 @@ class Votes(msgspec.Struct, frozen=True):
         return False if passing > self.most - self.needed else None
 
 
-def votes_for(failing: int, runs: int) -> Votes:
+def votes_for(failing: int, runs: int) -> Votes | None:
     """The votes for a start that failed as wanted in `failing` of `runs` runs, at least one.
 
-    Raises:
-        TooRare: it takes more than `MOST_VOTES` runs to tell.
+    None: it fails too rarely, and would take more than `MOST_VOTES` runs to tell.
     """
     assert 0 < failing <= runs
     if failing == runs:
@@ -60,10 +51,7 @@ def votes_for(failing: int, runs: int) -> Votes:
         needed = max(1, math.ceil(most * rate / 2))
         if sum(_chance(most, times, rate) for times in range(needed)) <= _REFUSED_AT_MOST:
             return Votes(needed, most)
-    raise TooRare(
-        f"the start failed as asked for in {failing} of {runs} runs: too rarely to reduce it",
-        hint=f"it would take more than {MOST_VOTES} runs of each candidate",
-    )
+    return None
 
 
 def _chance(runs: int, times: int, rate: float) -> float:

@@ -12,6 +12,7 @@ from reducer.cli.common import Main
 _COMMANDS = {
     "hunt": "reducer.cli.hunt:hunt",
     "check": "reducer.cli.check:check",
+    "capture": "reducer.cli.capture:capture",
     "reduce": "reducer.cli.reduce:reduce",
     "bisect": "reducer.cli.bisect:bisect_command",
     "corpus": "reducer.cli.corpus:corpus",

@@ -120,11 +120,14 @@ def run(command: Sequence[str], out: Path, *, match: str = "", everything: bool 
 
 @contextlib.contextmanager
 def _folder(out: Path) -> Iterator[Path]:
-    """A folder for the run's logs in `out`, which goes again if nothing was put into it."""
+    """A folder for the run's logs. `out` is made, and goes again if nothing was put into it."""
     made = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".run-", dir=out))
+        with tempfile.TemporaryFile(dir=out):
+            pass  # it can be written
+        # Not in `out`: what becomes of that during a long command shall not hide that the hook was there.
+        folder = Path(tempfile.mkdtemp(prefix="scanshrink-"))
     except OSError as error:
         raise StorageError(f"cannot write to {out}: {error.strerror or error}", hint="choose another --out") from None
     try:

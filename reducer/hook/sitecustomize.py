@@ -463,7 +463,7 @@ def _write_text_of(folder: str) -> None:
     from jaxlib.mlir import ir
 
     try:
-        from jax._src.interpreters.mlir import make_ir_context
+        from jax.interpreters.mlir import make_ir_context
 
         context = make_ir_context()
     except ImportError:

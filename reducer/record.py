@@ -13,11 +13,11 @@ from reducer.corpus.runner import record_of
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.ir.tiers import ProgramTier
-from reducer.ledger import Ledger
-from reducer.lowering.script import Recorded, fragments_of, repro_script
+from reducer.lowering.script import Recorded, fragments_of, module_script, repro_script
 from reducer.oracle.environment import relevant_environment
-from reducer.oracle.outcome import Result
-from reducer.oracle.signature import Signature
+from reducer.oracle.jobs import module_partitions
+from reducer.oracle.outcome import Crashed, Rejected, Result, TimedOut
+from reducer.oracle.signature import LOST_OFFLOAD, Signature, signature
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import verdict
 
@@ -41,26 +41,21 @@ def environment_of(target: Target) -> dict[str, str]:
     }
 
 
-def recorded(record: OutcomeRecord, found: Signature, ledger: Ledger | None = None) -> Recorded:
+def recorded(record: OutcomeRecord, found: Signature) -> Recorded:
     """What a script compares with: the record, in literal pieces of its message.
 
-    Of a lost offload (`ledger`) it is the shapes that should lie in host memory, and that loops carry on the device.
+    Of a lost offload it is the shapes that should lie in host memory, and that loops carry on the device.
     """
     return Recorded(
         outcome=_scripted(record),
         status=found.code if record.outcome in ("rejected", "crashed") else "",
         phase=found.phase if f"[{found.phase}]" in record.message else "",
         fragments=fragments_of(found.invariant, record.message) if record.outcome != "compiled" else (),
-        lost=_shapes(ledger, carried=False),
-        carried=_shapes(ledger, carried=True),
+        lost=record.lost,
+        carried=record.carried,
         libtpu=record.libtpu,
         sha256=record.sha256,
     )
-
-
-def _shapes(ledger: Ledger | None, *, carried: bool) -> tuple[str, ...]:
-    lost = ledger.lost if ledger is not None else ()
-    return tuple(sorted({shape for line in lost if line.carried is carried for shape in line.found}))
 
 
 def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed", "timed-out"]:
@@ -68,11 +63,65 @@ def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed
     return record.outcome
 
 
-def words_of(record: OutcomeRecord, found: Signature, target: Target) -> dict[str, Any]:
+def script_of(case: Case, module: str = "") -> str | None:
+    """The script of a case's minimum that knows what to expect of every libtpu on record.
+
+    Args:
+        case: the case.
+        module: the text of its minimum, where that is a module.
+
+    Returns:
+        None where what is on record does not say enough: of its own target, or what a lost offload lost.
+    """
+    own = case.expected()
+    first = _known(own) if own is not None else None
+    if own is None or first is None:
+        return None
+    here = [record for record in case.outcomes if record is not own and record.topology == own.topology]
+    others = [known for record in here if (known := _known(record)) is not None]
+    found = signature_of(own)
+    words = words_of(own, found) if found is not None else {}
+    options: Mapping[str, Any] = {"options": case.target.options, "others": others, "topology": own.topology}
+    minimum = case.minimum
+    if minimum.program is not None:
+        return repro_script(minimum.program, first, **options, **words)
+    replicas = module_partitions(module)[1]
+    return module_script(module, first, partitions=minimum.partitions, replicas=replicas, **options, **words)
+
+
+def _known(record: OutcomeRecord) -> Recorded | None:
+    """What a script compares with, as far as the record alone tells."""
+    if record.outcome == "compiled" and not record.signature:
+        return Recorded("compiled", libtpu=record.libtpu, sha256=record.sha256)
+    found = signature_of(record)
+    if found is None or (record.outcome == "compiled" and not (record.lost or record.carried)):
+        return None
+    return recorded(record, found)
+
+
+def signature_of(record: OutcomeRecord) -> Signature | None:
+    """The signature of a recorded failure, read from its message again; None if it does not give the recorded one."""
+    found: Signature | None
+    match record.outcome:
+        case "rejected":
+            found = signature(Rejected(record.message))
+        case "crashed":
+            name, _, message = record.message.partition(": ")
+            found = signature(Crashed(name, message))
+        case "timed-out":
+            found = signature(TimedOut(0.0))
+        case "compiled":
+            found = Signature(LOST_OFFLOAD, invariant=record.signature.removeprefix(f"{LOST_OFFLOAD} "))
+        case _:
+            found = None
+    return found if found is not None and found.text == record.signature else None
+
+
+def words_of(record: OutcomeRecord, found: Signature) -> dict[str, Any]:
     """What a script says first, for people."""
     return {
         "signature": f"Signature: {found.text}",
-        "description": f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {target.topology}).",
+        "description": f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {record.topology}).",
     }
 
 
@@ -144,10 +193,10 @@ def case_of(
     record = record_of(target, result)
     script = repro_script(
         program,
-        recorded(record, found, result.ledger),
+        recorded(record, found),
         topology=target.topology,
         options=target.options,
-        **words_of(record, found, target),
+        **words_of(record, found),
     )
     files: dict[str, bytes | str] = {"repro.py": script}
     module = "program.mlir" if result.module else ""  # a worker that died of it may have taken its text along
@@ -159,4 +208,4 @@ def case_of(
     return case, files
 
 
-__all__ = ["case_of", "case_of_minima", "environment_of", "recorded", "words_of"]
+__all__ = ["case_of", "case_of_minima", "environment_of", "recorded", "script_of", "signature_of", "words_of"]

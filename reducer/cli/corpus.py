@@ -8,14 +8,15 @@ from typing import Any
 
 import click
 
-from reducer.cli.common import Group, default_jobs, emit_json, jobs_option, json_option
+from reducer.cli.common import Group, default_jobs, emit_json, jobs_option, json_option, say
 from reducer.cli.inputs import existing
 from reducer.cli.session import warn
 from reducer.corpus import Case, Corpus, Damaged
 from reducer.corpus.runner import Runner
-from reducer.corpus.verify import Check, Verification, verify
+from reducer.corpus.verify import Check, Verdict, Verification, verify
 from reducer.errors import InputError
 from reducer.oracle.cache import OutcomeCache
+from reducer.record import script_of
 from reducer.report.html import write_page
 from reducer.report.markdown import markdown
 from reducer.report.tables import show_cases, show_verification, verification_line
@@ -98,7 +99,7 @@ def verify_(
         runs.append(result)
         if record:
             for check in result.checks:
-                store.update(check.case.slug, lambda case, seen=check.seen: case.with_outcomes(seen))  # type: ignore[misc]
+                _record(store, check)
     if as_json:
         emit_json("corpus verify", **_totals(runs))
     else:
@@ -107,9 +108,22 @@ def verify_(
     sys.exit(max(result.exit_code for result in runs))
 
 
+def _record(store: Corpus, check: Check) -> None:
+    """Write what was seen into the case, and into its script: that knows then what to expect of this libtpu."""
+    case = store.update(check.case.slug, lambda case: case.with_outcomes(check.seen))
+    script = case.minimum.script
+    if not script:
+        return
+    module = store.read(case.slug, case.minimum.module).decode("utf-8", "replace") if case.tier == "stablehlo" else ""
+    text = script_of(case, module)
+    if text is not None:
+        store.update(case.slug, lambda case: case, {script: text})
+
+
 def _tell(checked: Check | Damaged, *, quiet: bool) -> None:
-    if not quiet:
-        click.echo(verification_line(checked), err=True)
+    """Progress: what is as recorded. The rest is listed at the end, where it is not lost among a hundred lines."""
+    if not quiet and isinstance(checked, Check) and checked.verdict is Verdict.AS_RECORDED:
+        say(verification_line(checked))
 
 
 def _totals(runs: list[Verification]) -> dict[str, Any]:

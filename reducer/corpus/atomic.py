@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from reducer.errors import StorageError
+from reducer.files import sync_folder, write_through
 
 NEW = ".new-"
 OLD = ".old-"
@@ -41,19 +42,6 @@ def storing(what: Path) -> Iterator[None]:
         raise StorageError(f"cannot write {what}: {reason}", hint=_HINTS.get(error.errno or 0, "")) from error
 
 
-def write_file(file: Path, data: bytes) -> None:
-    """Write `file` anew, or replace it, in one step. Raises `OSError`; then `file` is as before."""
-    beside = file.with_name(f"{NEW}{file.name}")
-    try:
-        _write(beside, data)
-        os.replace(beside, file)
-        sync_folder(file.parent)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise
-
-
 def write_folder(folder: Path, files: Mapping[str, bytes], *, drop: frozenset[str] = frozenset()) -> None:
     """Write `folder` anew, or replace it, in one step; other files in it stay, except those named in `drop`.
 
@@ -70,7 +58,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, drop: frozenset[st
         for name in sorted(drop | set(files)):
             remove(new / name)
         for name, data in files.items():
-            _write(new / name, data)
+            write_through(new / name, data)
         sync_folder(new)
         _take_place(new, folder)
     except BaseException:
@@ -126,26 +114,4 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk, so that a rename survives a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network file systems cannot; the rename itself has happened.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def _write(file: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(file, flags, 0o666)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+__all__ = ["NEW", "OLD", "recover", "remove", "set_aside", "storing", "write_folder"]

@@ -80,7 +80,8 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
     """What happened to a case's minimum on one libtpu file and topology, under one jaxlib.
 
     `signature` and `family` are empty unless it failed; `message` is the compiler's text without paths of the machine
-    it ran on, cut to `MESSAGE_CAP`.
+    it ran on, cut to `MESSAGE_CAP`. Of a lost offload, `lost` are the shapes, as HLO prints them, that lie in device
+    memory alone, and `carried` those that a loop carries there.
     """
 
     libtpu: str
@@ -92,6 +93,8 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
     message: str = ""
     memory: Memory | None = None
     jaxlib: str = ""
+    lost: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
 
     @classmethod
     def of(

@@ -95,5 +95,14 @@ def record_of(target: Target, result: Result) -> OutcomeRecord:
         family=found.family if found is not None else "",
         jaxlib=importlib.metadata.version("jaxlib"),
     )
-    # A lost offload has no message of the compiler's: the ledger says what was lost.
-    return msgspec.structs.replace(record, message=clip(said_of(result), MESSAGE_CAP)) if not record.message else record
+    if not record.message:
+        # A lost offload has no message of the compiler's: the ledger says what was lost.
+        record = msgspec.structs.replace(record, message=clip(said_of(result), MESSAGE_CAP))
+    ledger = result.ledger
+    if verdict(result).kind != "lost-offload" or ledger is None:
+        return record
+    lost, carried = (
+        tuple(sorted({shape for line in ledger.lost if line.carried is kind for shape in line.found}))
+        for kind in (False, True)
+    )
+    return msgspec.structs.replace(record, lost=lost, carried=carried)

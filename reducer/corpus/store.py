@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 from filelock import FileLock, Timeout
 
-from reducer.corpus.atomic import OLD, recover, set_aside, storing, write_file, write_folder
+from reducer.corpus.atomic import NEW, OLD, recover, set_aside, storing, write_folder
 from reducer.corpus.case import SLUG, Case, key_digest
 from reducer.corpus.casefile import (
     CASE_FILE,
@@ -25,6 +25,7 @@ from reducer.corpus.casefile import (
 )
 from reducer.corpus.merge import merge, same_failure
 from reducer.errors import InputError, StorageError
+from reducer.files import write_file
 
 LOCK_FILE = ".lock"
 LOCK_SECONDS = 60.0
@@ -154,7 +155,7 @@ class Corpus:
                 return AddResult(Status.KEPT, known, path)
             if not merged.changed:
                 with storing(path):
-                    write_file(path / CASE_FILE, encode_case(merged.case))
+                    write_file(path / CASE_FILE, encode_case(merged.case), mark=NEW)
                 return AddResult(Status.KEPT, merged.case, path)
             names = [name for tier in merged.taken for name in case.tiers[tier].files]
             if case.start is not None and merged.case.start == case.start and case.start.file:

@@ -17,12 +17,12 @@ import msgspec
 from reducer.corpus.case import SLUG
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError, ProgramError
+from reducer.files import write_file
 from reducer.hunt.finds import Find
 from reducer.ir.check import check
 from reducer.ir.codec import decode_program, encode_program
 from reducer.ir.order import size
 from reducer.ir.tiers import sort_of, tier_of
-from reducer.oracle.cachedir import write_atomically
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import Kind
 
@@ -103,7 +103,7 @@ def save_state(corpus: Path, *, seed: int, batch: int, target: Target, pending: 
         for find in pending
     )
     state = HuntState(FORMAT, seed, batch, str(target), rows)
-    write_atomically(state_file(corpus, seed, target), msgspec.json.encode(state))
+    write_file(state_file(corpus, seed, target), msgspec.json.encode(state))
 
 
 def load_state(corpus: Path, seed: int, target: Target) -> HuntState:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
 from reducer.errors import StorageError
+from reducer.files import write_file
 
 CACHE_VARIABLE = "SCANSHRINK_CACHE"
 _MEMO_NAME = "sha256.json"
@@ -39,19 +39,6 @@ def make_folder(folder: Path) -> Path:
             hint=f"free some space, or set {CACHE_VARIABLE} to a folder you can write",
         ) from error
     return folder
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` by way of a temporary neighbour: all or nothing. Raises OSError."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def sha256_of(path: Path) -> str:
@@ -87,4 +74,4 @@ def _write_memo(memo: dict[str, str]) -> None:
     with contextlib.suppress(OSError):
         root = cache_root()
         root.mkdir(parents=True, exist_ok=True)
-        write_atomically(root / _MEMO_NAME, msgspec.json.encode(memo))
+        write_file(root / _MEMO_NAME, msgspec.json.encode(memo))

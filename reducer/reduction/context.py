@@ -92,7 +92,7 @@ class Run:
         if found is not None:
             from reducer.corpus.runner import record_of
 
-            record = recorded(record_of(self.target, result), found, result.ledger)
+            record = recorded(record_of(self.target, result), found)
         name, text = level.judged(candidate, record, self.target)
         return name, text
 

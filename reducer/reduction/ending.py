@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from reducer.corpus import Case, Corpus, Explanation
-from reducer.corpus.atomic import storing, write_file
+from reducer.corpus.atomic import storing
 from reducer.corpus.case import Tier
 from reducer.errors import InputError
 from reducer.evidence import certified, explained
+from reducer.files import write_file
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import failure

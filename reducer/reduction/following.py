@@ -8,9 +8,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final
 
-from reducer.corpus.atomic import remove, storing, write_file
+from reducer.corpus.atomic import remove, storing
 from reducer.corpus.runner import record_of
 from reducer.errors import ProgramError, StorageError
+from reducer.files import write_file
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import verdict
 from reducer.record import recorded, words_of
@@ -66,9 +67,9 @@ class Unfinished:
         found = verdict(stage.result).failure
         if found is not None:
             record = record_of(target, stage.result)
-            script = recorded(record, found, stage.result.ledger)
+            script = recorded(record, found)
             with contextlib.suppress(ProgramError):
-                text = stage.level.script(stage.best, script, target, **words_of(record, found, target))
+                text = stage.level.script(stage.best, script, target, **words_of(record, found))
                 files[f"repro_{stage.tier}.py"] = text.encode("utf-8", "backslashreplace")
         with storing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -80,8 +80,8 @@ def _written(
     script: str,
     module: str,
 ) -> tuple[TierMinimum, Files]:
-    words = words_of(record, found, target)
-    files: Files = {script: level.script(candidate, recorded(record, found, final.ledger), target, **words)}
+    words = words_of(record, found)
+    files: Files = {script: level.script(candidate, recorded(record, found), target, **words)}
     if final.module:
         files[module] = final.module
     minimum: TierMinimum = level.minimum(candidate, script=script, module=module if final.module else "")

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from reducer.corpus.atomic import storing, write_file
+from reducer.corpus.atomic import storing
 from reducer.corpus.case import Case, OutcomeRecord, TierMinimum
 from reducer.corpus.store import Corpus, Damaged
+from reducer.files import write_file
 from reducer.ir.text import to_text
 from reducer.oracle.target import release_order
 from reducer.report.markdown import claim

@@ -24,6 +24,14 @@ from reducer.report.render import line
 _SIGNATURE_LIMIT = 240
 
 
+class Output(Console):
+    """A console whose reader may go away, as `head` does: that is no failure, and rich would leave with 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Let the command end as it does when nothing is left to say."""
+        raise BrokenPipeError
+
+
 class FailureRow(Protocol):
     """One distinct failure of a hunt; `case` is the path of its case, or empty."""
 
@@ -64,7 +72,7 @@ def show_failures(rows: Sequence[FailureRow], console: Console | None = None) ->
     ]
     heads = ("family", "finds", "tier", "size", "first at s", "compiles", "case")
     details = [line(row.signature, _SIGNATURE_LIMIT) for row in ordered]
-    _show(heads, cells, console or Console(), details=details, numbers={1, 3, 4, 5}, empty="no failures found")
+    _show(heads, cells, console or Output(), details=details, numbers={1, 3, 4, 5}, empty="no failures found")
 
 
 def show_cases(entries: Iterable[Case | Damaged], console: Console | None = None) -> None:
@@ -74,7 +82,7 @@ def show_cases(entries: Iterable[Case | Damaged], console: Console | None = None
     cells = [(c.slug, c.kind, c.tier, str(c.minimum.size), str(c.finds), c.target.libtpu) for c in cases]
     heads = ("case", "kind", "tier", "size", "finds", "libtpu")
     details = [line(case.signature, _SIGNATURE_LIMIT) for case in cases]
-    console = console or Console()
+    console = console or Output()
     _show(heads, cells, console, details=details, numbers={3, 4}, empty="no cases")
     for entry in listed:
         if isinstance(entry, Damaged):
@@ -83,7 +91,7 @@ def show_cases(entries: Iterable[Case | Damaged], console: Console | None = None
 
 def show_verification(result: Verification, console: Console | None = None) -> None:
     """Print what a verification found: each case that is not as recorded, then the counts."""
-    console = console or Console()
+    console = console or Output()
     for check in result.checks:
         if check.verdict is not Verdict.AS_RECORDED:
             _line(console, verification_line(check))
@@ -119,7 +127,7 @@ def show_ledger(ledger: Ledger, memory: Memory, console: Console | None = None) 
 
     Nothing is printed of a program that owes nothing to host memory.
     """
-    console = console or Console()
+    console = console or Output()
     if ledger.reason:
         _line(console, f"  memory ledger: {line(ledger_text(ledger))}")
         return

@@ -280,7 +280,7 @@ def test_a_state_that_cannot_be_saved(tmp_path: Path, pools: Opened, monkeypatch
         raise OSError(28, "No space left on device")
 
     ctrl_c_at(2, pools)
-    monkeypatch.setattr(state, "write_atomically", full)
+    monkeypatch.setattr(state, "write_file", full)
     ran = invoke("hunt", "--corpus", str(tmp_path))
     assert ran.exit_code == 2
     assert "cannot save the hunt's state" in ran.stderr.splitlines()[-1]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,11 +16,14 @@ from reducer.cli import corpus as corpus_command
 from reducer.cli import doctor as doctor_command
 from reducer.cli import libtpu as libtpu_command
 from reducer.corpus import Case, CaseTarget, Corpus, OutcomeRecord, TierMinimum, slug_for
+from reducer.corpus.case import without_paths
 from reducer.errors import StorageError, TargetError
 from reducer.ir.order import size
 from reducer.oracle.doctor import Diagnosis, Problem
+from reducer.oracle.signature import signature
+from reducer.record import script_of
 
-from .fakes import chain, invoke, machine, one_error
+from .fakes import BITCAST, chain, invoke, machine, one_error
 
 TARGET = CaseTarget(libtpu="0.0.52", sha256="a" * 64, topology="v5e:2x2")
 
@@ -161,6 +167,49 @@ def test_recording_what_was_seen(folder: Path, runner: type[FakeRunner]) -> None
     assert len(case.outcomes) == 1
     machine("corpus", "verify", str(folder), "--record")
     assert Corpus(folder).get(case.slug).outcome_on("b" * 64, "v5e:2x2") is not None
+
+
+def test_a_script_learns_what_was_seen(folder: Path, runner: type[FakeRunner]) -> None:
+    found = signature(BITCAST)
+    assert found is not None
+    fails = msgspec.structs.replace(
+        record("rejected", found.text), message=without_paths(BITCAST.message), family=found.family
+    )
+    program = chain(2, gradient=True)
+    case = Case(
+        slug=slug_for("delta", kind="error", signature=found.text, tier="program"),
+        kind="error",
+        signature=found.text,
+        family=found.family,
+        target=TARGET,
+        tiers={"program": TierMinimum(size=size(program), program=program, script="repro.py")},
+        outcomes=(fails,),
+    )
+    stored = Corpus(folder).add(case, {"repro.py": "# as it was\n"}).path
+    runner.seen[found.text] = msgspec.structs.replace(record("compiled", sha="b"), libtpu="0.0.53")
+    machine("corpus", "verify", str(folder), "--record")
+    space: dict[str, Any] = {}
+    text = (stored / "repro.py").read_text()
+    exec(text[text.index("RECORDED = [") : text.index("# ---- the program")], space)
+    assert [(r["libtpu"], r["outcome"]) for r in space["RECORDED"]] == [("0.0.52", "rejected"), ("0.0.53", "compiled")]
+    assert script_of(Corpus(folder).get(case.slug)) == text
+
+
+def test_what_is_not_as_recorded_is_said_once(folder: Path, runner: type[FakeRunner]) -> None:
+    runner.seen["alpha"] = record("compiled")
+    (folder / "broken").mkdir()
+    ran = invoke("corpus", "verify", str(folder))
+    assert (ran.stdout + ran.stderr).count("damaged      broken") == 1
+    assert (ran.stdout + ran.stderr).count("FIXED") == 1
+
+
+def test_a_reader_that_goes_away_is_no_failure(folder: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as gone:
+        command = [sys.executable, "-m", "reducer.cli", "corpus", "list", str(folder)]
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_unknown_release_while_verifying(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

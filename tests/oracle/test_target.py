@@ -163,15 +163,6 @@ def test_a_folder_that_cannot_be_made(library):
         cachedir.make_folder(library / "x")
 
 
-def test_writing_is_all_or_nothing(tmp_path):
-    path = tmp_path / "a"
-    cachedir.write_atomically(path, b"1")
-    with pytest.raises(TypeError):
-        cachedir.write_atomically(path, "text")  # type: ignore[arg-type]
-    assert path.read_bytes() == b"1"
-    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".a")] == []
-
-
 # --- releases
 
 

@@ -21,17 +21,26 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 from common import ROOT, publish, spread, table
-from ledger_shapes import SHAPES, Planted, nest
+from ledger_shapes import SHAPES, Planted, branch, nest, unrolled
+
+from reducer.ledger import Ledger, Owed, ledger_of
+from reducer.oracle.outcome import Compiled, Result
+from reducer.oracle.verdict import verdict
 
 TOPOLOGY = "v5e:2x2"
+
+
+#: Dtype, dimensions, number of its allocation.
+Array = tuple[str, tuple[int, ...], int]
 
 
 class Truth:
@@ -43,7 +52,7 @@ class Truth:
         self._environment = {**worker_environment(library), "PYTHONPATH": str(ROOT)}
         self._process: subprocess.Popen[str] | None = None
 
-    def host(self, text: str) -> list[tuple[str, tuple[int, ...]]] | None:
+    def host(self, text: str) -> list[Array] | None:
         """Arrays in host memory, or None if the program does not compile there."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
@@ -65,7 +74,7 @@ class Truth:
             self.close()
             return None
         answer = json.loads(line)
-        return [(dtype, tuple(dims)) for dtype, dims in answer["host"]] if "host" in answer else None
+        return [(dtype, tuple(dims), number) for dtype, dims, number in answer["host"]] if "host" in answer else None
 
     def close(self) -> None:
         """End the process."""
@@ -75,11 +84,30 @@ class Truth:
             self._process = None
 
 
-def kept(planted: Planted, host: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
-    """Whether every stack that was planted has room on the host: as many elements of its dtype, or a device's part."""
-    room = {(dtype, prod(dims)) for dtype, dims in host}
+def kept(planted: Planted, host: Sequence[Array]) -> bool:
+    """Whether every stack that was planted has room on the host: as many elements of its dtype, or a device's part.
+
+    Stacks alike that live at one time need an allocation each; an unrolled one may be spread over several.
+    """
+    if planted.spread:
+        return all(_spread(dtype, host) >= prod(dims) for dtype, dims in planted.stacks)
+    room: dict[tuple[str, int], set[int]] = {}
+    for dtype, dims, number in host:
+        room.setdefault((dtype, prod(dims)), set()).add(number)
     parts = [k for k in range(1, planted.partitions + 1) if planted.partitions % k == 0]
-    return all(any((dtype, prod(dims) // k) in room for k in parts) for dtype, dims in planted.stacks)
+    return all(
+        any(len(room.get((dtype, prod(dims) // k), ())) >= count for k in parts)
+        for (dtype, dims), count in Counter(planted.stacks).items()
+    )
+
+
+def _spread(dtype: str, host: Sequence[Array]) -> int:
+    """Elements of a dtype that all allocations of host memory hold together, each counted once."""
+    largest: dict[int, int] = {}
+    for kind, dims, number in host:
+        if kind == dtype:
+            largest[number] = max(largest.get(number, 0), prod(dims))
+    return sum(largest.values())
 
 
 @dataclass(frozen=True)
@@ -92,13 +120,47 @@ class Judged:
     kept: bool | None
 
 
-def judged(planted: Sequence[Planted], release: str) -> Iterator[Judged]:
-    """Ask the rule and the truth about each program."""
+class Record(msgspec.Struct, frozen=True):
+    """What was asked of the compiler about one program, so that a changed rule can be tried without asking again.
+
+    `host` is the truth, `compiled` the compiler's answer if it is one, `owed` what the rule reads from the trace.
+    """
+
+    release: str
+    planted: Planted
+    host: list[Array] | None
+    compiled: Compiled | None
+    owed: Owed
+
+    def judged(self) -> Judged:
+        """The rule of now, and the truth."""
+        if self.compiled is None:
+            return Judged(self.planted, "not compiled", None, None)
+        ledger = ledger_of(self.owed, self.compiled.buffers, self.compiled.unread, carried=self.compiled.carried)
+        word = verdict(Result(self.compiled, ledger=ledger)).word
+        return Judged(self.planted, word, ledger.loss, None if self.host is None else kept(self.planted, self.host))
+
+
+def judged(planted: Sequence[Planted], release: str, options: argparse.Namespace) -> Iterator[Judged]:
+    """Ask the rule and the truth about each program; with `--replay` those that `--store` has written down."""
+    if options.replay:
+        with Path(options.replay).open("rb") as lines:
+            records = (msgspec.json.decode(line, type=Record) for line in lines)
+            wanted = {one.text for one in planted}
+            yield from (one.judged() for one in records if one.release == release and one.planted.text in wanted)
+        return
+    for record in asked(planted, release):
+        if options.store:
+            with Path(options.store).open("ab") as file:
+                file.write(msgspec.json.encode(record) + b"\n")
+        yield record.judged()
+
+
+def asked(planted: Sequence[Planted], release: str) -> Iterator[Record]:
+    """Put each program to the compiler, and to the process that dumps buffer assignments."""
     from reducer.oracle.jobs import ProgramJob
-    from reducer.oracle.outcome import Compiled
     from reducer.oracle.pool import Pool
     from reducer.oracle.target import resolve_target
-    from reducer.oracle.verdict import verdict
 
     target = resolve_target(release, TOPOLOGY)
     truth = Truth(target.path)
@@ -108,10 +170,10 @@ def judged(planted: Sequence[Planted], release: str) -> Iterator[Judged]:
                 future = pool.submit(ProgramJob(one.text), want_ledger=True)
                 host = truth.host(one.text)
                 result = future.result()
-                compiled = isinstance(result.answer, Compiled)
-                word = verdict(result).word if compiled else "not compiled"
-                loss = result.ledger.loss if result.ledger is not None else None
-                yield Judged(one, word, loss, None if host is None or not compiled else kept(one, host))
+                ledger = result.ledger or Ledger()
+                owed = Owed(tuple(line.stack for line in ledger.lines), ledger.partitions, ledger.reason)
+                compiled = result.answer if isinstance(result.answer, Compiled) else None
+                yield Record(release, one, host, compiled, owed)
     finally:
         truth.close()
 
@@ -123,8 +185,9 @@ def alarms(options: argparse.Namespace) -> None:
     for release in options.libtpu or ["0.0.52", "0.0.42.1"]:
         rng = Random(options.seed)
         planted = [SHAPES[names[i % len(names)]](rng) for i in range(options.programs)]
+        planted = [one for one in planted if not options.shape or one.shape in options.shape]
         rows: dict[str, Counter[str]] = {name: Counter() for name in names}
-        for number, one in enumerate(judged(planted, release)):
+        for number, one in enumerate(judged(planted, release, options)):
             count = rows[one.planted.shape]
             alarm = one.word == "lost-offload"
             count["programs"] += 1
@@ -152,12 +215,12 @@ def alarms(options: argparse.Namespace) -> None:
 
 
 def losses(options: argparse.Namespace) -> None:
-    """Recall on planted losses: nested scans on 0.0.52, an inner scan of one step on 0.0.36."""
+    """Recall on planted losses: nested scans on 0.0.52, an inner scan of one step on 0.0.36, and two sorts more."""
     rows = []
-    for release, barrier in (("0.0.52", False), ("0.0.36", True)):
+    for release, draw, part in PLANTED:
         rng = Random(options.seed)
-        planted = [nest(rng, barrier=barrier) for _ in range(options.programs // 2)]
-        found = list(judged(planted, release))
+        planted = [draw(rng) for _ in range(round(options.programs * part))]
+        found = list(judged(planted, release, options))
         lost = [one for one in found if one.kept is False]
         hit = [one for one in lost if one.word == "lost-offload"]
         for one in lost:
@@ -170,6 +233,16 @@ def losses(options: argparse.Namespace) -> None:
         rows.append((release, planted[0].shape, len(found), uncompiled, len(lost), len(hit), share, false, shown))
     heads = ("libtpu", "shape", "programs", "not compiled", "lost", "told", "recall", "false alarms", "as")
     publish("ledger-losses", "## Lost offloads: recall\n\n" + table(heads, rows), write=options.write)
+
+
+#: Which losses are planted on which release, and their share.
+PLANTED: tuple[tuple[str, Callable[[Random], Planted], float], ...] = (
+    ("0.0.52", lambda rng: nest(rng, barrier=False), 0.5),
+    ("0.0.36", lambda rng: nest(rng, barrier=True), 0.5),
+    ("0.0.52", unrolled, 0.2),
+    ("0.0.52", branch, 0.1),
+    ("0.0.42.1", branch, 0.1),
+)
 
 
 def find(options: argparse.Namespace) -> None:
@@ -317,6 +390,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a hunt generates")
     parser.add_argument("--grace", type=float, default=240.0, help="seconds more for reducing")
     parser.add_argument("--kinds", help="as of `scanshrink hunt`; default: all")
+    parser.add_argument("--shape", action="append", choices=list(SHAPES), help="only these shapes (alarms)")
+    parser.add_argument("--store", help="file to which what the compiler said is appended (alarms, losses)")
+    parser.add_argument("--replay", help="such a file, judged again without compiling")
     parser.add_argument("--keep", help="folder for the texts of programs that were judged wrongly")
     parser.add_argument("--write", action="store_true", help="put the section into docs/benchmarks.md")
     options = parser.parse_args()

@@ -61,12 +61,13 @@ def lower(devices):
 
 @dataclass(frozen=True)
 class Planted:
-    """A program's text and what it offloads."""
+    """A program's text and what it offloads; `spread`: a stack may be several arrays."""
 
     shape: str
     text: str
     stacks: tuple[Stack, ...]
     partitions: int = 1
+    spread: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def trace(devices):
         return lax.scan(offloaded(body, {", ".join(repr(n) for n in names)}), x, ws)[0]
     return jax.jit({_gradient(rng, "f")}).trace(*given(devices, {(s.batch, s.width)}, {(s.length, s.width, s.width)}))
 """
-    return Planted("several stacks", text, ((s.dtype, (s.length, s.batch, s.width)),))
+    return Planted("several stacks", text, ((s.dtype, (s.length, s.batch, s.width)),) * len(names))
 
 
 def shared(rng: Random) -> Planted:
@@ -259,3 +260,38 @@ def trace(devices):
     return jax.jit({_gradient(rng, "f")}).trace(*given(devices, {shapes}))
 """
     return Planted("trip count one" if barrier else "nested", text, ((s.dtype, (s.length, inner, *x)),))
+
+
+def unrolled(rng: Random) -> Planted:
+    """A scan that does several steps a turn, alone or inside another; batch and width differ from the weights'."""
+    s = _sizes(rng, dtypes=("f32", "f32", "bf16"))
+    at_once, turns, outer = rng.randint(2, 4), rng.randint(2, 5), rng.randint(2, 4)
+    inside, x, w = rng.random() < 0.5, (s.batch, s.width), (s.width, s.width)
+    # Inside, all steps at once: the inner loop is gone, and the outer one carries the stack.
+    loops = (outer, at_once) if inside else (turns * at_once,)
+    body = "lax.scan(lambda c, w: (steps(c, w), None), x, ws)[0]" if inside else "steps(x, ws)"
+    text = f"""{s.head}
+def trace(devices):
+    def steps(x, ws):
+        return lax.scan(offloaded(layer, "h"), x, ws, unroll={at_once})[0]
+    def f(x, ws):
+        return {body}
+    return jax.jit({_gradient(rng, "f")}).trace(*given(devices, {x}, {(*loops, *w)}))
+"""
+    return Planted("unrolled", text, ((s.dtype, (*loops, *x)),), spread=True)
+
+
+def branch(rng: Random) -> Planted:
+    """Two stacks alike, one of a value inside a branch."""
+    s = _sizes(rng)
+    text = f"""{s.head}
+def trace(devices):
+    def body(c, w):
+        c = jnp.sin(name(c, "h"))
+        return lax.cond(w[0, 0] > 0, lambda c, w: ACT(name(c, "g") @ w), lambda c, w: c, c, w), None
+    def f(x, ws):
+        return lax.scan(offloaded(body, "h", "g"), x, ws)[0]
+    return jax.jit({_gradient(rng, "f")}).trace(*given(devices, {(s.batch, s.width)}, {(s.length, s.width, s.width)}))
+"""
+    stack = (s.dtype, (s.length, s.batch, s.width))
+    return Planted("one of two alike", text, (stack, stack))

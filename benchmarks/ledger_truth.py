@@ -1,6 +1,6 @@
 """Where a program's buffers really lie, from the compiler's own buffer assignment: one process, a JSON object a line.
 
-    {"text": ..., "topology": "v5e:2x2"}  ->  {"host": [["f32", [12, 8, 128]], ...]} or {"error": ...}
+    {"text": ..., "topology": "v5e:2x2"}  ->  {"host": [["f32", [12, 8, 128], allocation], ...]} or {"error": ...}
 
 Shares nothing with `reducer.ledger`: it asks for the dump of the buffer assignment (``xla_dump_to``), and reads the
 values of allocations of colour 5, which is host memory.
@@ -14,22 +14,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-_ALLOCATION = re.compile(r"allocation \d+: size \d+(?:, color (\d+))?")
+_ALLOCATION = re.compile(r"allocation (\d+): size \d+(?:, color (\d+))?")
 _VALUE = re.compile(r"^ value: .*\): ([a-z][a-z0-9]*)\[([0-9,]*)\]")
 _HOST = "5"
 
 
-def host_values(folder: Path) -> list[tuple[str, list[int]]]:
-    """Dtype and dimensions of every array the buffer assignment puts into host memory."""
+def host_values(folder: Path) -> list[tuple[str, list[int], int]]:
+    """Dtype, dimensions and number of the allocation of every array the buffer assignment puts into host memory."""
     found = set()
     for path in folder.glob("*after_optimizations-buffer-assignment.txt"):
-        colour = None
+        colour, number = None, 0
         for line in path.read_text(errors="replace").splitlines():
             if head := _ALLOCATION.match(line):
-                colour = head[1]
+                number, colour = int(head[1]), head[2]
             elif colour == _HOST and (value := _VALUE.match(line)):
-                found.add((value[1], tuple(int(d) for d in value[2].split(",") if d)))
-    return [(dtype, list(dims)) for dtype, dims in sorted(found)]
+                found.add((value[1], tuple(int(d) for d in value[2].split(",") if d), number))
+    return [(dtype, list(dims), number) for dtype, dims, number in sorted(found)]
 
 
 def main() -> None:

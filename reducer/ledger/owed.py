@@ -68,12 +68,14 @@ class Stack(msgspec.Struct, frozen=True):
 class Owed(msgspec.Struct, frozen=True):
     """What a lowered program owes. `reason` says why it could not be read; there are no stacks then.
 
-    `partitions`: devices the program is partitioned over.
+    `partitions`: devices the program is partitioned over. `returns_host`: whether it returns a value in host memory,
+    as far as is known.
     """
 
     stacks: tuple[Stack, ...] = ()
     partitions: int = 1
     reason: str = ""
+    returns_host: bool = True
 
     @property
     def anything(self) -> bool:

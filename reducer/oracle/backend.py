@@ -9,10 +9,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from reducer.errors import ProgramError
 from reducer.ledger.buffers import buffers_of, carried_of
 from reducer.ledger.owed import Owed, owed_stacks
-from reducer.oracle.jobs import Job, ModuleJob, ScriptJob, has_host_placement, module_partitions
+from reducer.oracle.jobs import Job, ModuleJob, ScriptJob, has_host_placement, module_partitions, returns_host
 from reducer.oracle.outcome import Compiled, Memory
 from reducer.oracle.sources import JobError, lower_program, lower_script, on_one_device
 from reducer.oracle.target import Options
@@ -76,10 +78,17 @@ class JaxLowering(Lowering):
         """Read it from the trace, which is at the placement tier."""
         partitions, _ = module_partitions(self.text)
         if not has_host_placement(self.text):
-            return Owed(partitions=partitions)
+            return Owed(partitions=partitions, returns_host=False)
         if self._traced is None:
             return Owed(partitions=partitions, reason="what was lowered has no trace")
-        return owed_of(self._traced.jaxpr, partitions)
+        owed = owed_of(self._traced.jaxpr, partitions)
+        return msgspec.structs.replace(owed, returns_host=self._returns_host())
+
+    def _returns_host(self) -> bool:
+        """Whether a result is a host value for the program, or declared to lie there."""
+        from reducer.lowering.capture import versions
+
+        return returns_host(self.text) or any(map(versions.on_host, self._traced.jaxpr.out_avals))
 
     def compile(self, *, want_buffers: bool = False) -> Compiled:
         """Run ``Lowered.compile``."""

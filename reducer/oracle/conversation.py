@@ -55,8 +55,14 @@ def known_answer(cache: CacheView, job: Job, timeout: float, *, want_ledger: boo
     outcome = cache.outcome(compiled_as(job, program.module_key), timeout, want_buffers=wanted)
     if outcome is None:
         return None
-    ledger = _ledger(outcome, program.owed) if want_ledger else None
-    return Result(outcome, module_key=program.module_key, cached=True, ledger=ledger)
+    owed = program.owed if want_ledger else None
+    return Result(
+        outcome,
+        module_key=program.module_key,
+        cached=True,
+        ledger=_ledger(outcome, owed),
+        returns_host=owed is None or owed.returns_host,
+    )
 
 
 def _ledger(answer: Answer, owed: Owed | None) -> Ledger | None:
@@ -132,6 +138,7 @@ class Conversation:
             worker_pid=self._process.pid,
             module=lowered.module,
             ledger=_ledger(answer, lowered.owed),
+            returns_host=lowered.owed is None or lowered.owed.returns_host,
         )
 
     def _invalid(self, message: protocol.Answered) -> Result:

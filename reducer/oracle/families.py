@@ -52,5 +52,7 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
     # A slice of a host array at an index that lives on the host. Up to 0.0.36.
     ("host-index", re.compile(r"^host_offload_utils\.cc.* Expecting instruction")),
     ("dma-between-same-memory", re.compile(r"Unimplemented DMA from \w+ to \w+")),
+    # Of a program that returns nothing from host memory, else it is the program's own error.
+    ("result-on-host", re.compile(r"layout for this output is not set to host memory")),
     ("host-value-in-while-condition", re.compile(r"moved to host is used by an invalid instruction")),
 )

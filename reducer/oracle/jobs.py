@@ -106,6 +106,15 @@ def compiled_as(job: Job, module_key: str) -> str:
 _PLACEMENT = re.compile(r'"(?:un)?pinned_host"')
 
 
+_MAIN = re.compile(r"func\.func public @main\(.*?\) -> (.*) \{$", re.MULTILINE)
+
+
+def returns_host(module_text: str) -> bool:
+    """Say whether the entry of a module that was lowered by ``jax.jit`` declares a result to lie in host memory."""
+    main = _MAIN.search(module_text)
+    return main is not None and _PLACEMENT.search(main[1]) is not None
+
+
 def has_host_placement(module_text: str) -> bool:
     """Say whether a module's text places any value in host memory: an argument, a result or a transfer."""
     return _PLACEMENT.search(module_text) is not None

@@ -145,7 +145,8 @@ class Result(msgspec.Struct, frozen=True):
 
     `module_key` is the sha256 (hex) of the lowered module's text, "" when the job did not get that far.
     `module` is that text where the job asked for it (and the cache did not answer), else "".
-    `ledger` is the memory ledger of a compiled program where it was wanted.
+    `ledger` is the memory ledger of a compiled program where it was wanted; then it is also known whether the program
+    `returns_host`, a value in host memory.
     `seconds_*` are seconds of a worker's time, 0 for a cached answer. `worker_pid` is 0 when no worker answered.
     `compiles` is how often the compiler was asked for it: more than once where a flaky failure is voted on.
     """
@@ -159,6 +160,7 @@ class Result(msgspec.Struct, frozen=True):
     module: str = ""
     ledger: Ledger | None = None
     compiles: int = 1
+    returns_host: bool = True
 
     @property
     def outcome(self) -> Outcome:

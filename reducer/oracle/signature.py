@@ -103,7 +103,8 @@ def is_user_error(outcome: Outcome) -> bool:
     """Whether a failure is the program's own fault, and so never a finding.
 
     That is a program whose offloaded result is not declared to live on the host (XLA's error E1200 and its
-    words before there were codes), and whatever happened before the compiler was reached.
+    words before there were codes; of a program that returns nothing from there `verdict` knows better), and whatever
+    happened before the compiler was reached.
     """
     if isinstance(outcome, Crashed | TimedOut):
         return outcome.phase == "lower"

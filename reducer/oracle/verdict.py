@@ -13,7 +13,7 @@ from reducer.ir.equations import Program
 from reducer.ledger.owed import Owed
 from reducer.ledger.unused import unused
 from reducer.ledger.words import ledger_text
-from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Result, Skipped, message_of
+from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Rejected, Result, Skipped, message_of
 from reducer.oracle.signature import (
     LOST_OFFLOAD,
     Signature,
@@ -56,7 +56,7 @@ def verdict(result: Result) -> Verdict:
     if isinstance(answer, Compiled):
         return _of_compiled(result)
     found = signature(answer)
-    if isinstance(answer, Invalid) or is_user_error(answer):
+    if isinstance(answer, Invalid) or (is_user_error(answer) and not _blamed_wrongly(result)):
         return Verdict("user-error", found)
     if isinstance(answer, Incompatible):
         return Verdict("not-measurable", reason="this jaxlib and this libtpu cannot work together")
@@ -86,6 +86,11 @@ def _of_compiled(result: Result) -> Verdict:
     if (loss := ledger.loss) is not None:
         return Verdict("lost-offload", Signature(LOST_OFFLOAD, invariant=loss))
     return Verdict("ok")
+
+
+def _blamed_wrongly(result: Result) -> bool:
+    """The compiler complains of a result on the host that is not declared to lie there, and there is none."""
+    return isinstance(result.answer, Rejected) and not result.returns_host
 
 
 def said_of(result: Result) -> str:

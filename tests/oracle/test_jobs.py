@@ -12,6 +12,7 @@ from reducer.oracle.jobs import (
     has_host_placement,
     job_key,
     module_partitions,
+    returns_host,
 )
 from reducer.oracle.outcome import Compiled, Invalid, Memory, Rejected
 
@@ -111,3 +112,24 @@ def test_protocol_up(message):
 def test_what_is_not_the_protocol(line):
     with pytest.raises(msgspec.MsgspecError):
         protocol.decode_from_worker(line)
+
+
+MAIN = """module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
+  func.func public @main(%arg0: tensor<8xf32> {mhlo.memory_kind = "ARG"}) -> (tensor<8xf32> {jax.info = "a"}, R) {
+    %0 = stablehlo.custom_call @annotate_device_placement(%arg0) {k = "pinned_host"} : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "kind", "expected"),
+    [("device", "pinned_host", True), ("pinned_host", "device", False), ("device", "unpinned_host", True)],
+)
+def test_a_result_that_is_declared_to_lie_on_the_host(argument: str, kind: str, expected: bool) -> None:
+    result = f'tensor<8xf32> {{jax.result_info = "b", mhlo.memory_kind = "{kind}"}}'
+    assert returns_host(MAIN.replace("ARG", argument).replace("R)", f"{result})")) is expected
+
+
+def test_a_module_without_an_entry_declares_nothing() -> None:
+    assert not returns_host('func.func private @f() -> (tensor<8xf32> {mhlo.memory_kind = "pinned_host"}) {')

@@ -42,6 +42,10 @@ E1200 = "INVALID_ARGUMENT: E1200: Tensor ... but the layout for this output is n
         (Result(Crashed("SIGABRT", "a.cc:1] Check failed: x")), "failed", "error"),
         (Result(TimedOut(60.0)), "failed", "error"),
         (Result(Rejected(E1200)), "user-error", None),
+        # What the compiler says is not declared to lie on the host is not there at all.
+        (Result(Rejected(E1200), returns_host=False), "failed", "error"),
+        (Result(TimedOut(60.0, "lower"), returns_host=False), "user-error", None),
+        (Result(Invalid("TypeError: no"), returns_host=False), "user-error", None),
         (Result(Invalid("TypeError: no")), "user-error", None),
         (Result(TimedOut(60.0, "lower")), "user-error", None),
         (Result(Rejected("RESOURCE_EXHAUSTED: Ran out of memory")), "not-measurable", None),

@@ -118,7 +118,9 @@ def _dynamic(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg
 def _pad(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     config = tuple(zip(*(integers(operation, name) for name in names), strict=True))
-    return (frame.op("pad", raiser.args(frame, operation), out_of(operation), metadata(operation), padding_config=config),)
+    return (
+        frame.op("pad", raiser.args(frame, operation), out_of(operation), metadata(operation), padding_config=config),
+    )
 
 
 @handles("stablehlo.dot_general")
@@ -245,10 +247,8 @@ def _reduce_window(raiser: Raiser, frame: Frame, operation: Operation) -> Sequen
     return (frame.op(_WINDOWED[body], args[:1], out, metadata(operation), padding=padding, **window),)
 
 
-def _cumulative_axis(
-    x: Type, window: dict[str, tuple[int, ...]], padding: tuple[tuple[int, int], ...]
-) -> int | None:
-    """The axis along which a window sees everything before (or behind) each element: how JAX lowers a cumulative sum."""
+def _cumulative_axis(x: Type, window: dict[str, tuple[int, ...]], padding: tuple[tuple[int, int], ...]) -> int | None:
+    """The axis along which a window sees all that is before (or behind) each element: a cumulative sum, lowered."""
     wide = [k for k, n in enumerate(window["window_dimensions"]) if n != 1]
     others = [window[name] for name in ("window_strides", "base_dilation", "window_dilation")]
     if len(wide) != 1 or any(n != 1 for sizes in others for n in sizes):

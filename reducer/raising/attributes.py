@@ -1,4 +1,4 @@
-"""What the text of an MLIR attribute says: numbers, lists of them, enum members, and the fields of dimension numbers."""
+"""What the text of an MLIR attribute says: numbers, lists of them, enum members, fields of dimension numbers."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from reducer.ir.equations import Arg, Lit, Mesh, Metadata
 from reducer.ir.types import Type
 from reducer.raising import attributes
 from reducer.raising.constants import type_of
-from reducer.raising.frame import Frame, Key
+from reducer.raising.frame import Frame
 from reducer.stablehlo.model import TERMINATORS, Block, Function, Module, Operation, attribute
 
 HINT: Final = "reduce the module itself: --tier stablehlo"
@@ -110,7 +110,7 @@ class Raiser:
 
     def constant(self, frame: Frame, text: str, type_: Type) -> Arg:
         """An array of different elements: an input of the program, one for each content."""
-        key: Key = f"constant {text}"
+        key = f"constant {text}"
         if key not in self.constants:
             root = frame
             while root.parent is not None:
@@ -124,9 +124,7 @@ class Raiser:
 def metadata(operation: Operation, *, loop: bool = False) -> Metadata:
     """The XLA metadata of an operation, without what has no effect on it."""
     found = attributes.frontend(operation.attributes)
-    return tuple(
-        sorted((k, v) for k, v in found.items() if k != _PLACEMENT and (loop or not k.startswith(_OF_LOOPS)))
-    )
+    return tuple(sorted((k, v) for k, v in found.items() if k != _PLACEMENT and (loop or not k.startswith(_OF_LOOPS))))
 
 
 def placement(operation: Operation) -> str | None:

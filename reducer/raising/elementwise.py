@@ -166,7 +166,9 @@ def _bitcast(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg
 def _round(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]:
     method = "TO_NEAREST_EVEN" if operation.name.endswith("even") else "AWAY_FROM_ZERO"
     how = Enum(f"RoundingMethod.{method}")
-    return (frame.op("round", raiser.args(frame, operation), out_of(operation), metadata(operation), rounding_method=how),)
+    return (
+        frame.op("round", raiser.args(frame, operation), out_of(operation), metadata(operation), rounding_method=how),
+    )
 
 
 @handles("stablehlo.reduce_precision")

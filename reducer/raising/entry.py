@@ -43,7 +43,7 @@ def raise_module(module: Module) -> Program:
     with raiser.at(main.name):
         results = raiser.operations(frame, _unannotated(main.body, main.result_attributes))
     constants = [Var(arg, frame.types[arg]) for key in raiser.constants if isinstance(arg := frame.env[key], int)]
-    block = frame.block(results, constants)
+    block = frame.block(results, behind=constants)
     inputs = [_memory(a) or "device" for a in main.param_attributes]
     inputs += ["device"] * len(constants)
     program = Program(

@@ -28,7 +28,7 @@ class Frame:
     eqns: list[Equation] = field(default_factory=list)
     types: dict[int, Type] = field(default_factory=dict)
     #: What was read from around: the value there, and the parameter for it here.
-    captured: list[tuple[Arg, Var]] = field(default_factory=list)
+    captured: dict[Arg, Var] = field(default_factory=dict)
     #: The scalar that a variable repeats in all its elements.
     scalars: dict[int, Arg] = field(default_factory=dict)
     made_by: dict[int, Equation] = field(default_factory=dict)
@@ -59,9 +59,9 @@ class Frame:
                 raise ProgramError(f"not expressible: the value %{key} is used outside its scope")
             found = self.parent.read(key)
             if isinstance(found, int):
-                var = self.var(self.parent.types[found])
-                self.captured.append((found, var))
-                found = var.id
+                if found not in self.captured:
+                    self.captured[found] = self.var(self.parent.types[found])
+                found = self.captured[found].id
             self.env[key] = found
         return found
 
@@ -83,9 +83,7 @@ class Frame:
         outs = tuple(map(self.var, to))
         return self.add(Op(outs=outs, primitive=primitive, args=tuple(args), attributes=kept, metadata=metadata))
 
-    def op(
-        self, primitive: str, args: Sequence[Arg], to: Type, metadata: Metadata = (), **attributes: Attr
-    ) -> int:
+    def op(self, primitive: str, args: Sequence[Arg], to: Type, metadata: Metadata = (), **attributes: Attr) -> int:
         """A primitive with one result."""
         return self.ops(primitive, args, (to,), metadata, **attributes)[0]
 
@@ -97,7 +95,6 @@ class Frame:
         self.scalars[out] = Lit(type_.dtype, value)
         return out
 
-    def block(self, results: Sequence[Arg], extra: Sequence[Var] = (), *, first: bool = False) -> Block:
-        """The finished block; `extra` are the parameters for what it captured, behind its own or `first`."""
-        params = (*extra, *self.params) if first else (*self.params, *extra)
-        return Block(params, tuple(self.eqns), tuple(results))
+    def block(self, results: Sequence[Arg], before: Sequence[Var] = (), behind: Sequence[Var] = ()) -> Block:
+        """The finished block, with parameters for what it captured before or behind its own."""
+        return Block((*before, *self.params, *behind), tuple(self.eqns), tuple(results))

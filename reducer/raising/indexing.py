@@ -13,7 +13,7 @@ from reducer.raising.arrays import body_operation, precision, reshaped
 from reducer.raising.attributes import flag, integer, integers, member, pairs, text_of
 from reducer.raising.convert import Raiser, handles, metadata, out_of, outs_of
 from reducer.raising.frame import Frame
-from reducer.stablehlo.model import Block, Operation, Value, attribute, all_operations
+from reducer.stablehlo.model import Block, Operation, Value, all_operations, attribute
 
 _SCATTERS: Final = {
     "second": "scatter",
@@ -211,5 +211,3 @@ def _rng_bit_generator(raiser: Raiser, frame: Frame, operation: Operation) -> Se
     if member(attribute(operation.attributes, "rng_algorithm") or "#stablehlo<rng_algorithm DEFAULT>") != "DEFAULT":
         raise ProgramError("a generator that is not the default one")
     return frame.ops("rng_bit_generator", raiser.args(frame, operation), outs_of(operation), metadata(operation))
-
-

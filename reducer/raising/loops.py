@@ -11,7 +11,7 @@ A counter starts at a constant, grows by one, and is compared with a constant. T
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,11 +32,6 @@ class Counted:
 
     scan: Scan
     results: tuple[Arg, ...]
-
-
-def substituted(block: Block, replacement: Mapping[int, Arg]) -> Block:
-    """The block with other values for some of its variables."""
-    return substitute(block, replacement)
 
 
 def counted(loop: While, types: Mapping[int, Type], new: Callable[[Type], Var]) -> Counted | None:
@@ -119,7 +114,7 @@ class _Loop:
         values: dict[int, Arg] = dict(zip((p.id for p in self.consts), self.loop.body_consts, strict=True))
         values |= {self.carries[i].id: self.loop.carry[i] for i in fixed}
         xs = {x: way for x, arg in values.items() if (way := self._sliced(x, arg, x not in self._ids(self.consts)))}
-        ys = {i: way for i in range(len(self.carries)) if i not in fixed and (way := self._stacked(i))}
+        ys = {i: found for i in range(len(self.carries)) if i not in fixed and (found := self._stacked(i))}
         backwards = self._backwards([*xs.values(), *(way for way, _ in ys.values())])
         kept = {True: Index.BACKWARD, False: Index.FORWARD}[backwards]
         xs = {x: way for x, way in xs.items() if way in (kept, Index.BOTH)}
@@ -193,16 +188,16 @@ class _Loop:
     def _rewritten(self, consts: list[int], carried: list[int], xs: list[int], ys: Mapping[int, Arg]) -> Block:
         """The body with slices for what it sliced, and updates for what it updated."""
         ids = fresh(self.body)
-        slices = {x: Var(next(ids), self.types[x].element) for x in xs}
+        slices: dict[Arg, Var] = {x: Var(next(ids), self.types[x].element) for x in xs}
         dropped = {self.body.results[i] for i in ys}
         eqns: list[Equation] = []
         renamed: dict[int, Arg] = {}
         whole: dict[Arg, Var] = {}
         for eqn in self.body.eqns:
-            arg = eqn.args[0] if isinstance(eqn, Op) and eqn.args else None
+            arg = eqn.args[0] if isinstance(eqn, Op) and eqn.args else -1
             if isinstance(eqn, Op) and eqn.primitive == "dynamic_slice" and arg in slices:
-                whole[eqn.outs[0].id] = slices[arg]  # type: ignore[index]
-                eqns.append(Op(outs=eqn.outs, primitive="reshape", args=(slices[arg].id,)))  # type: ignore[index]
+                whole[eqn.outs[0].id] = slices[arg]
+                eqns.append(Op(outs=eqn.outs, primitive="reshape", args=(slices[arg].id,)))
             elif isinstance(eqn, Op) and eqn.primitive == "reshape" and arg in whole:
                 if eqn.outs[0].type == whole[arg].type:
                     renamed[eqn.outs[0].id] = whole[arg].id
@@ -223,7 +218,7 @@ class _Loop:
         )
         return Block(params, body.eqns, body.results)
 
-    def _element(self, update: Arg, type_: Type, ids: object) -> tuple[Arg, list[Equation]]:
+    def _element(self, update: Arg, type_: Type, ids: Iterator[int]) -> tuple[Arg, list[Equation]]:
         """What was written, without the leading axis it got for that."""
         made = self.made_by.get(update)
         if isinstance(made, Op) and made.primitive in ("broadcast_in_dim", "reshape"):
@@ -231,5 +226,5 @@ class _Loop:
             dims = made.attr("broadcast_dimensions", tuple(range(1, type_.rank + 1)))
             if arg_type(inside, self.types) == type_ and tuple(dims) == tuple(range(1, type_.rank + 1)):
                 return inside, []
-        out = Var(next(ids), type_)  # type: ignore[call-overload]
+        out = Var(next(ids), type_)
         return out.id, [Op(outs=(out,), primitive="reshape", args=(update,))]

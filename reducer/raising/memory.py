@@ -182,4 +182,3 @@ class _Block:
 def _wider(memories: Sequence[Memory], others: Sequence[Memory]) -> list[Memory]:
     """Where values lie that may come from either: on the host if one does."""
     return ["host" if "host" in pair else "device" for pair in zip(memories, others, strict=True)]
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Cond, Lit, Op, ShardingConstraint, ShardMap, Var, While
+from reducer.ir.equations import Arg, Cond, Lit, Op, ShardingConstraint, ShardMap, While
 from reducer.ir.types import Type
 from reducer.raising import attributes, loops, shardings
 from reducer.raising.attributes import text_of
@@ -42,10 +42,10 @@ def _while(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]:
     body, results = raiser.region(frame, step, "body")
     loop = While(
         outs=tuple(map(frame.var, outs_of(operation))),
-        cond=cond.block((proceed,), [var for _, var in cond.captured], first=True),
-        body=body.block(results, [var for _, var in body.captured], first=True),
-        cond_consts=tuple(arg for arg, _ in cond.captured),
-        body_consts=tuple(arg for arg, _ in body.captured),
+        cond=cond.block((proceed,), before=tuple(cond.captured.values())),
+        body=body.block(results, before=tuple(body.captured.values())),
+        cond_consts=tuple(cond.captured),
+        body_consts=tuple(body.captured),
         carry=carry,
         metadata=metadata(operation, loop=True),
     )
@@ -81,24 +81,13 @@ def _branches(
 ) -> Sequence[Arg]:
     raised = [raiser.region(frame, region, f"branches[{i}]") for i, region in enumerate(regions)]
     # Every branch takes whatever one of them reads.
-    args = list(dict.fromkeys(arg for inner, _ in raised for arg, _ in inner.captured))
+    args = tuple(dict.fromkeys(arg for inner, _ in raised for arg in inner.captured))
     branches = []
     for inner, results in raised:
-        own = {arg: var for arg, var in inner.captured}
-        params = [own[arg] if arg in own else inner.var(frame.type(arg)) for arg in args]
-        twice = [(arg, var) for arg, var in inner.captured if own[arg] is not var]
-        branches.append(_joined(inner, results, params, twice, own))
+        params = [inner.captured.get(arg) or inner.var(frame.type(arg)) for arg in args]
+        branches.append(inner.block(results, before=params))
     outs = tuple(map(frame.var, outs_of(operation)))
-    return frame.add(
-        Cond(outs=outs, index=index, branches=tuple(branches), args=tuple(args), metadata=metadata(operation))
-    )
-
-
-def _joined(
-    inner: Frame, results: Sequence[Arg], params: Sequence[Var], twice: Sequence[tuple[Arg, Var]], own: dict[Arg, Var]
-) -> loops.Block:
-    """The block of a frame that may have captured one value under two names."""
-    return loops.substituted(inner.block(results, params), {var.id: own[arg].id for arg, var in twice})
+    return frame.add(Cond(outs=outs, index=index, branches=tuple(branches), args=args, metadata=metadata(operation)))
 
 
 @handles("sdy.sharding_constraint")
@@ -129,8 +118,8 @@ def _manual(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]
         ShardMap(
             outs=variables,
             # Constant arrays are the same on every device.
-            args=(*args, *(arg for arg, _ in inner.captured)),
-            body=inner.block(results, [var for _, var in inner.captured]),
+            args=(*args, *inner.captured),
+            body=inner.block(results, behind=tuple(inner.captured.values())),
             in_specs=(*ins, *((),) * len(inner.captured)),
             out_specs=outs,
             manual=() if manual == axes else manual,

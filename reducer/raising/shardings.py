@@ -51,7 +51,7 @@ def specs(text: str, mesh: Mesh | None) -> tuple[Spec, ...]:
     Raises:
         ProgramError: a part of an axis, or the text has another form.
     """
-    if _SUB_AXIS.search(text) or "unreduced={\"" in text:
+    if _SUB_AXIS.search(text) or 'unreduced={"' in text:
         raise unreadable("a sharding over parts of mesh axes", text)
     return tuple(_spec(dims, mesh) for dims, _ in _SHARDING.findall(text))
 

@@ -28,6 +28,16 @@ def keep_results(program: Program, kept: Sequence[int]) -> Program:
     )
 
 
+def with_result(program: Program, k: int, var: int) -> Program:
+    """The program with another of its values, of whatever type, for result `k`."""
+    results, specs = program.block.results, program.result_specs
+    return msgspec.structs.replace(
+        program,
+        block=msgspec.structs.replace(program.block, results=(*results[:k], var, *results[k + 1 :])),
+        result_specs=(*specs[:k], None, *specs[k + 1 :]) if specs else (),
+    )
+
+
 def drop_inputs(program: Program, dropped: Container[int]) -> Program:
     """The program without these inputs: their uses become another input of that type, or zeros.
 

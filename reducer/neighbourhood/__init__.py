@@ -5,11 +5,13 @@ own: it knows no pass and no driver, so that it can check what they say. The kin
 
 =================  ===================================================================================================
 delete             one equation; its results become an argument of it of their type, else an earlier value, else zeros
-replace            one value by every earlier value of its type in its block, or by zeros
+replace            one value by every earlier value of its type in its block, or by zeros; a parameter by every other
 unwrap             one region by what is in it; a cond by each of its branches
 carry              one carry of a loop by a constant
 x-to-constant      one x by a constant, where it is an input nothing else uses
-result, input      one dropped
+hoist              an equation of one value moved out of its region, behind it or before it
+result             one dropped, or replaced by another value of whatever type
+input              one dropped
 argument           one floating scalar that a region is given by every earlier value of its type
 gradient           none, or with respect to one input fewer, or without the value
 branch             one branch of a cond dropped
@@ -23,7 +25,7 @@ name               two names merged
 flag               one back to its default: reverse, unroll, prevent_cse, differentiated, check_vma
 metadata           one entry dropped
 attribute          one optional attribute of an operation dropped
-operation          replaced by `sin` of one of its arguments
+operation          any equation with one result replaced by `sin` of one of its arguments
 scalar             one made 0 or 1
 mesh, entry        no mesh, one axis or half of its devices fewer; one sharding or donation dropped
 =================  ===================================================================================================

@@ -36,6 +36,7 @@ from reducer.ir.equations import (
     ShardMap,
     While,
 )
+from reducer.ir.hoist import movable, moved_after, moved_before
 from reducer.ir.policies import Both, OffloadDots, OffloadNames, Plain, Policy, SaveNames, names_of
 from reducer.ir.text import policy_text
 from reducer.ir.types import DTYPES
@@ -52,7 +53,7 @@ from reducer.ir.walk import (
     types_of,
     with_args,
 )
-from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_dtype, with_names
+from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_dtype, with_names, with_result
 
 _replace: Callable[..., Any] = msgspec.structs.replace
 #: kind, what is done to what, and how to build it. Building may raise `ProgramError`: then there is no such program.
@@ -85,6 +86,11 @@ def _on_equations(program: Program) -> Iterator[Step]:
         for field in main_fields(eqn):
             edit = partial(_unwrapped, i=i, field=field)
             yield "unwrap", f"{_place(path, i)}.{field}", partial(rewrite, program, {path: edit})
+        place = next(p.block for p in blocks(program) if p.path == path)
+        for j in movable(place, i):
+            for where, move in (("after", moved_after), ("before", moved_before)):
+                edit = partial(move, i=i, j=j)
+                yield "hoist", f"{_place(path, i)}.body.eqns[{j}] {where} it", partial(rewrite, program, {path: edit})
         if isinstance(eqn, Cond) and len(eqn.branches) > 1:
             for k in range(len(eqn.branches)):
                 rest = eqn.branches[:k] + eqn.branches[k + 1 :]
@@ -104,7 +110,9 @@ def _on_values(program: Program) -> Iterator[Step]:
         types = types_of(block)
         order = list(types)
         for at, var in enumerate(order):
-            for other in (None, *(o for o in order[:at] if types[o] == types[var])):
+            n = len(block.params)
+            earlier = (o for o in order[: n if at < n else at] if o != var and types[o] == types[var])
+            for other in (None, *earlier):
                 edit = partial(replace_value, old=var, new=other)
                 by = "zeros" if other is None else f"%{other}"
                 yield "replace", f"%{var} of {path_text(path)} by {by}", partial(rewrite, program, {path: edit})
@@ -136,6 +144,10 @@ def _on_ports(program: Program) -> Iterator[Step]:
     n = len(program.block.results)
     for k in range(n if n > 1 else 0):
         yield "result", f"result {k}", partial(keep_results, program, [j for j in range(n) if j != k])
+    for k in range(n):
+        for var in bindings(program.block):
+            if var.id not in program.block.results:
+                yield "result", f"result {k} by %{var.id}", partial(with_result, program, k, var.id)
     for k in range(len(program.block.params)):
         yield "input", f"input {k}", partial(drop_inputs, program, {k})
     for i, eqn in enumerate(program.block.eqns):
@@ -250,9 +262,11 @@ def _on_scalars(program: Program, path: Path, block: Block) -> Iterator[Step]:
     types = types_of(block)
     for i, eqn in enumerate(block.eqns):
         args, place = args_of(eqn), _place(path, i)
-        if isinstance(eqn, Op) and len(eqn.outs) == 1 and DTYPES[eqn.outs[0].type.dtype][2] == "f":
-            for arg in dict.fromkeys(a for a in args if arg_type(a, types) == eqn.outs[0].type):
-                sin = Op(outs=eqn.outs, primitive="sin", args=(arg,), metadata=eqn.metadata)
+        out = eqn.outs[0].type if len(eqn.outs) == 1 and not isinstance(eqn, Fill) else None
+        if out is not None and DTYPES[out.dtype][2] == "f" and not out.on_host:
+            for arg in dict.fromkeys(a for a in args if arg_type(a, types) == out):
+                metadata = eqn.metadata if isinstance(eqn, Op) else ()
+                sin = Op(outs=eqn.outs, primitive="sin", args=(arg,), metadata=metadata)
                 yield "operation", place, partial(with_equation, program, path, i, sin)
         if isinstance(eqn, Fill):
             for value in _scalars(eqn.outs[0].type.dtype):

@@ -31,14 +31,17 @@ from typing import Final
 
 from reducer.ir.equations import Program
 from reducer.passes.base import Candidate, Edits, Level, Numbers, Pass, Proposal
+from reducer.passes.coupled import coupled_edits
 from reducer.passes.dtypes import unify_dtypes
 from reducer.passes.flags import drop_attributes, reset_flags, simplify_entries, simplify_mesh
+from reducer.passes.hoist import hoist_equations
 from reducer.passes.layers import inputs_for_values, plain_layers, swap_regions
 from reducer.passes.policies import drop_unattached_names, merge_names, simplify_policies
 from reducer.passes.ports import (
     drop_program_inputs,
     drop_results,
     freeze_carries,
+    other_results,
     simplify_gradient,
     slices_to_constants,
 )
@@ -78,6 +81,8 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("drop-axes", "drop one axis of size 1 wherever it flows", drop_axes, 1, "linear"),
     # A region that mattered at full size may not matter now; the flags that go next would bar the way back.
     Pass("unwrap-small-regions", "replace regions by what is in them, sizes being small", unwrap_regions, 3, "log"),
+    Pass("other-results", "replace a result by another value", other_results, 2, "linear"),
+    Pass("hoist-equations", "move equations out of regions", hoist_equations, 1, "linear"),
     Pass("drop-branches", "drop branches of conds", drop_branches, 2, "linear"),
     Pass("simplify-policies", "simplify checkpoint policies", simplify_policies, 2, "linear"),
     Pass("merge-names", "make two names one", merge_names, 1, "square"),
@@ -92,6 +97,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
     Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
     Pass("windows", "delete and unwrap several equations at once", windows, 2, "square", late=True),
+    Pass("coupled-edits", "take something away and make up for it", coupled_edits, 2, "square", late=True),
 )
 
 __all__ = ["PASSES", "Candidate", "Edits", "Level", "Numbers", "Pass", "Proposal"]

@@ -84,6 +84,13 @@ def swap_regions(program: Program) -> Iterator[Candidate[Program]]:
         if any(isinstance(one, Checkpoint) and not one.prevent_cse for one in pair):
             yield partial(rewrite, program, {path: partial(_swap_and_reset, i=i)})
         yield partial(rewrite, program, {path: partial(swap, i=i)})
+        yield partial(_further, program, path, i)
+
+
+def _further(program: Program, path: Path, i: int) -> Program:
+    """The pair exchanged, and what has come inside exchanged with what is in it: two steps of one region."""
+    program = rewrite(program, {path: partial(swap, i=i)})
+    return rewrite(program, {(*path, (i, "body")): partial(swap, i=0)})
 
 
 def _swap_and_reset(block: Block, i: int) -> Block:

@@ -10,10 +10,12 @@ import msgspec
 from reducer.errors import ProgramError
 from reducer.ir.edit import BlockEdit, rewrite
 from reducer.ir.equations import Block, Grad, Program, Scan, While
+from reducer.ir.order import size
 from reducer.ir.unwrap import freeze_carry
-from reducer.ir.walk import Path, equations
-from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant
+from reducer.ir.walk import Path, bindings, equations
+from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_result
 from reducer.passes.base import Candidate, Edits
+from reducer.passes.relevance import LARGE
 
 
 def drop_results(program: Program) -> Edits[Program]:
@@ -27,6 +29,20 @@ def drop_results(program: Program) -> Edits[Program]:
         return keep_results(program, kept)
 
     return Edits(n, apply)
+
+
+def other_results(program: Program) -> Iterator[Candidate[Program]]:
+    """One result replaced by another value of the program's block, of whatever type; for small programs only.
+
+    A result may have any type, so what only turns a value into the type of the result can go.
+    """
+    if size(program) >= LARGE:
+        return
+    results = program.block.results
+    for k in range(len(results)):
+        for var in bindings(program.block):
+            if var.id not in results:
+                yield partial(with_result, program, k, var.id)
 
 
 def drop_program_inputs(program: Program) -> Edits[Program]:

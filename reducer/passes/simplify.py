@@ -28,7 +28,7 @@ def bypass_equations(program: Program) -> Iterator[Candidate[Program]]:
 
 
 def simplify_operations(program: Program) -> Iterator[Candidate[Program]]:
-    """One operation replaced by `sin` of one of its arguments, by a sum of two, or by a transfer of an earlier value.
+    """One equation replaced by `sin` of one of its arguments, by a sum of two, or by a transfer of an earlier value.
 
     A transfer makes a value out of one that differs in its memory space only, where nothing else of its type is at
     hand that has not been computed.
@@ -50,14 +50,16 @@ def simplify_operations(program: Program) -> Iterator[Candidate[Program]]:
 
 def simpler_operations(eqn: Equation, types: dict[int, Type]) -> Iterator[Equation]:
     """What may stand in the place of an operation."""
-    if not isinstance(eqn, Op) or len(eqn.outs) != 1 or eqn.primitive == CANONICAL:
+    if len(eqn.outs) != 1 or isinstance(eqn, Fill) or (isinstance(eqn, Op) and eqn.primitive == CANONICAL):
         return
     out = eqn.outs[0].type
-    same = [a for a in dict.fromkeys(eqn.args) if arg_type(a, types) == out]
-    if DTYPES[out.dtype][2] == "f":
+    same = [a for a in dict.fromkeys(args_of(eqn)) if arg_type(a, types) == out]
+    if DTYPES[out.dtype][2] == "f" and not out.on_host:
         for arg in same:
-            yield Op(outs=eqn.outs, primitive=CANONICAL, args=(arg,), metadata=eqn.metadata)
-    if len(same) > 1 and eqn.primitive not in ("add", "mul") and (out.inexact or out.integer):
+            yield Op(
+                outs=eqn.outs, primitive=CANONICAL, args=(arg,), metadata=eqn.metadata if isinstance(eqn, Op) else ()
+            )
+    if isinstance(eqn, Op) and len(same) > 1 and eqn.primitive not in ("add", "mul") and (out.inexact or out.integer):
         for primitive in ("add", "mul"):
             yield Op(outs=eqn.outs, primitive=primitive, args=tuple(same[:2]), metadata=eqn.metadata)
 

@@ -42,13 +42,15 @@ def cut_values(program: Program) -> Edits[Program]:
 
 
 def reuse_values(program: Program) -> Iterator[Candidate[Program]]:
-    """One value replaced by an earlier one of its type, the earliest first."""
+    """One value replaced by an earlier one of its type, the earliest first; of two parameters either by the other."""
     for place in blocks(program):
         types = types_of(place.block)
         order = list(types)
+        n = len(place.block.params)
         for var in _cuttable(place.block):
-            for other in order[: order.index(var)]:
-                if types[other] == types[var]:
+            at = order.index(var)
+            for other in order[: n if at < n else at]:
+                if other != var and types[other] == types[var]:
                     yield partial(replaced, program, place.path, var, other)
 
 

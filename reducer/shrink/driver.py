@@ -6,56 +6,35 @@ It knows no pass by name, no JAX, and no files. What it guarantees:
 - Verdicts are committed in the order of proposals, whatever order the answers come in: the result, the history and
   the counts are the same for any number of workers. More workers answer the next questions early, assuming that the
   current one fails, which nine in ten do.
-- A pass that made no progress on exactly this candidate is not run on it again.
+- A pass that made no progress on exactly this candidate is not run on it again; one that made none on several
+  candidates running is on probation: it waits until the others make no progress either. None is dropped.
 - It can be stopped at any moment: each accepted candidate is announced by an event before the next one is looked at.
+
+When the ordinary passes have stopped (that is what `Shrunk.to_fixpoint` counts), the late ones are tried, and then
+the whole way once more from the start, with edits in the opposite order: where a failure has two causes, or something
+is there twice, the other one may end smaller.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, Generic, TypeVar
 
-from reducer.errors import ProgramError, ScanshrinkError
 from reducer.oracle.base import Oracle
-from reducer.oracle.outcome import Invalid, Result, message_of, word
-from reducer.passes.base import Pass
-from reducer.shrink.ask import Prepared, Questions
-from reducer.shrink.model import (
-    Accepted,
-    Event,
-    Finished,
-    Found,
-    PassFinished,
-    PassStarted,
-    PassStats,
-    Shrunk,
-    SideFind,
-    Started,
-    Tier,
-    Tried,
-)
-from reducer.shrink.search import Search, begin
+from reducer.oracle.outcome import Result
+from reducer.passes.base import Edits, Pass, Proposal
+from reducer.shrink.model import Event, Shrunk, Tier
+from reducer.shrink.run import Run, Spent, StartError
 
 C = TypeVar("C")
 
-#: How far the driver looks ahead for something to ask, in candidates that need no question, per free worker.
-_LOOKAHEAD = 64
-
-
-class StartError(ScanshrinkError):
-    """The start does not fail as wanted. `result` is what happened instead."""
-
-    kind = "start"
-
-    def __init__(self, message: str, result: Result | None, *, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.result = result
-
-
-class _Spent(Exception):
-    """The budget is used up."""
+#: Runs without progress, one after the other, after which a pass is on probation.
+PATIENCE: Final = 3
+#: What the second way from the start may cost: half of the first, and so many compiles more.
+SECOND: Final = 10
 
 
 def shrink(
@@ -66,6 +45,7 @@ def shrink(
     tier: Tier[C],
     passes: Sequence[Pass[C]],
     budget: int | None = None,
+    restart: bool = True,
     label: Callable[[Result], str | None] | None = None,
     events: Callable[[Event[C]], None] | None = None,
 ) -> Shrunk[C]:
@@ -78,6 +58,7 @@ def shrink(
         tier: how candidates are handled.
         passes: tried in this order, again and again, until a whole round brings nothing.
         budget: most compiles (`Shrunk.compiles`) before stopping early.
+        restart: go the whole way once more with edits in the opposite order.
         label: names any failure, so that others met on the way are kept; None for what is no failure.
         events: is told what happens. It may raise to stop the run; `KeyboardInterrupt` does as well.
 
@@ -85,256 +66,103 @@ def shrink(
         StartError: the start does not fail as wanted.
         WorkerError, TargetError: the oracle cannot answer any more.
     """
-    run = _Run(oracle, wanted, tier, label, events, budget)
+    run = Run(oracle, wanted, tier, label, events, budget)
     try:
         run.begin(start)
-        minimal = run.fixpoint(passes)
-    except _Spent:
+        _Strategy(run, passes).to_the_end(restart=restart)
+        minimal = True
+    except Spent:
         minimal = False
     finally:
         run.questions.forget()
     return run.finish(minimal)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step(Generic[C]):
-    search: Search[C]
-    prepared: Prepared[C]
+class _Strategy(Generic[C]):
+    """Which pass is run when."""
 
+    def __init__(self, run: Run[C], passes: Sequence[Pass[C]]) -> None:
+        self._run = run
+        self._ordinary = [one for one in passes if not one.late]
+        self._late = [one for one in passes if one.late]
+        self._idle: set[tuple[str, str]] = set()
+        self._once: set[str] = set()
+        self._failed: Counter[str] = Counter()
 
-class _Run(Generic[C]):
-    """The state of one reduction."""
+    def to_the_end(self, *, restart: bool) -> None:
+        """Everything, until nothing brings anything. A spent budget leaves by exception."""
+        run = self._run
+        start = run.standing()
+        self._ordinarily()
+        run.to_fixpoint = run.questions.compiles
+        self._lately()
+        if restart and run.path:
+            before = run.questions.compiles
+            better = run.attempt(start, run.to_fixpoint // 2 + SECOND, self._oppositely)
+            run.restarted = run.questions.compiles - before
+            if better:
+                self._ordinarily()
+                self._lately()
 
-    best: C
-    result: Result
-    key: str
-    order: Any
+    def _ordinarily(self) -> None:
+        self._rounds(self._ordinary)
+        while self._run.stronger_form():
+            self._rounds(self._ordinary)
 
-    def __init__(
-        self,
-        oracle: Oracle[C],
-        wanted: Callable[[Result], bool],
-        tier: Tier[C],
-        label: Callable[[Result], str | None] | None,
-        events: Callable[[Event[C]], None] | None,
-        budget: int | None,
-    ) -> None:
-        self.tier = tier
-        self.wanted = wanted
-        self.label = label
-        self.emit: Callable[[Event[C]], None] = events or (lambda _: None)
-        self.budget = budget
-        self.questions = Questions(oracle, tier, tier.forms[-1])
-        self.stats: dict[str, PassStats] = {}
-        self.history: list[tuple[int, int]] = []
-        self.finds: dict[str, tuple[Any, SideFind[C]]] = {}
-        self.start_size = 0
-        self.to_fixpoint = 0
-        self.idle: set[tuple[str, str]] = set()
-        self.done: set[str] = set()
-        self.form = len(tier.forms) - 1
+    def _lately(self) -> None:
+        while self._rounds(self._late):
+            self._ordinarily()
 
-    def begin(self, start: C) -> None:
-        """Find the strongest normal form under which the start fails as wanted."""
-        self.start_size = self.tier.size(start)
-        failure: ProgramError | None = None
-        last: Result | None = None
-        for number, form in enumerate(self.tier.forms):
-            try:
-                candidate = form(start)
-                self.tier.check(candidate)
-            except ProgramError as error:
-                failure = error
-                continue
-            prepared = Prepared("open", candidate, self.tier.key(candidate), self.tier.order_key(candidate))
-            last = self.questions.answer(prepared)
-            if self.wanted(last):
-                self.form = number
-                self.questions.form = form
-                self._adopt(prepared, last)
-                self.emit(Started(candidate, self.tier.size(candidate), number))
-                return
-        if last is None:
-            assert failure is not None
-            raise failure
-        text = message_of(last.answer).partition("\n")[0]
-        raise StartError(
-            f"the start does not fail as wanted: {word(last.answer)}{': ' + text if text else ''}",
-            last,
-            hint="check it on this target first",
-        )
-
-    def _adopt(self, prepared: Prepared[C], result: Result) -> None:
-        assert prepared.candidate is not None
-        self.best, self.result = prepared.candidate, result
-        self.key, self.order = prepared.key, prepared.order
-        self.history.append((self.questions.compiles, self.tier.size(self.best)))
-
-    def fixpoint(self, passes: Sequence[Pass[C]]) -> bool:
-        """Run all passes until a whole round brings nothing. Always True: a spent budget leaves by exception."""
-        ordinary = [one for one in passes if not one.late]
-        self._rounds(ordinary)
-        while self._stronger_form():
-            self._rounds(ordinary)
-        self.to_fixpoint = self.questions.compiles
-        while self._rounds([one for one in passes if one.late]):
-            self._rounds(ordinary)
-        return True
-
-    def _stronger_form(self) -> bool:
-        """A minimum can fail as wanted in a normal form in which the start did not; then that is the form to end in."""
-        for number in range(self.form):
-            form = self.tier.forms[number]
-            try:
-                candidate = form(self.best)
-                self.tier.check(candidate)
-            except ProgramError:
-                continue
-            key = self.tier.key(candidate)
-            prepared = Prepared("open", candidate, key, self.tier.order_key(candidate))
-            result = self.result if key == self.key else self._ask(prepared)
-            if self.wanted(result):
-                self.form, self.questions.form = number, form
-                self._adopt(prepared, result)
-                self.emit(
-                    Accepted("normal-form", candidate, self.tier.size(candidate), self.questions.compiles, result)
-                )
-                return True
-        return False
+    def _oppositely(self) -> None:
+        self._rounds([opposite(one) for one in self._ordinary])
+        self._run.stronger_form()
 
     def _rounds(self, passes: Sequence[Pass[C]]) -> bool:
         """Run these passes until a round brings nothing; True if any brought something."""
-        before = len(self.history)
-        idle, done = self.idle, self.done
-        progress = True
-        while progress:
-            progress = False
-            for i, one in enumerate(passes):
-                if (one.name, self.key) in idle or (one.one_shot and one.name in done):
-                    continue
-                done.add(one.name)
-                key = self.key
-                if self.run_pass(one, len(passes) - 1 - i):
-                    progress = True
-                else:
-                    idle.add((one.name, key))
-        return len(self.history) > before
+        any_progress = False
+        while self._round(passes):
+            any_progress = True
+        return any_progress
 
-    def run_pass(self, one: Pass[C], left: int) -> bool:
-        """One run of one pass; True if something was accepted."""
-        self.emit(PassStarted(one.name, one.description, left))
-        before = self.questions.compiles
-        size = self.tier.size(self.best)
-        counts = dict.fromkeys(("proposed", "invalid", "repeated", "accepted"), 0)
-        try:
-            self._walk(one, counts)
-        finally:
-            run = PassStats(
-                runs=1,
-                compiles=self.questions.compiles - before,
-                removed=size - self.tier.size(self.best),
-                **counts,
-            )
-            self.stats[one.name] = _sum(self.stats.get(one.name, PassStats()), run)
-        self.emit(PassFinished(one.name, run))
-        return counts["accepted"] > 0
-
-    def _walk(self, one: Pass[C], counts: dict[str, int]) -> None:
-        ahead: deque[_Step[C]] = deque()
-        search: Search[C] | None = begin(one.propose, self.best)
-        while True:
-            search = self._look_ahead(ahead, search)
-            if not ahead:
-                return
-            step = ahead.popleft()
-            counts["proposed"] += 1
-            standing = step.prepared.standing
-            if standing in ("invalid", "unchanged", "larger"):
-                counts["invalid" if standing == "invalid" else "repeated"] += 1
-                continue
-            counts["repeated"] += self.questions.committed(step.prepared)
-            result = self._ask(step.prepared)
-            if self._judge(one, step, result, counts):
-                # Whatever was asked ahead assumed a failure.
-                ahead.clear()
-                self.questions.forget()
-                search = step.search.succeeded(self.best)
-
-    def _ask(self, prepared: Prepared[C]) -> Result:
-        spent = self.budget is not None and self.questions.compiles >= self.budget
-        if spent and not self.questions.committed(prepared):
-            raise _Spent
-        return self.questions.answer(prepared)
-
-    def _look_ahead(self, ahead: deque[_Step[C]], search: Search[C] | None) -> Search[C] | None:
-        """Extend the chain of steps, each assuming that the one before it fails, until every worker has a question."""
-        room = self.questions.workers - sum(step.prepared.standing == "open" for step in ahead)
-        limit = _LOOKAHEAD * self.questions.workers
-        while search is not None and room > 0 and (len(ahead) < limit or not ahead):
-            build = search.candidate()
-            if build is None:
-                return None
-            prepared = self.questions.prepare(build, self.key, self.order)
-            ahead.append(_Step(search, prepared))
-            search = search.unchanged() if prepared.standing == "unchanged" else search.failed()
-            if prepared.standing == "open":
-                self.questions.submit(prepared)
-                room -= 1
-            elif self.questions.workers == 1:
+    def _round(self, passes: Sequence[Pass[C]]) -> bool:
+        """One round: the passes in their order, then those on probation if the others brought nothing."""
+        patient = [one for one in passes if self._failed[one.name] < PATIENCE]
+        probation = [one for one in passes if self._failed[one.name] >= PATIENCE]
+        progress = False
+        for group in (patient, probation):
+            for i, one in enumerate(group):
+                left = len(group) - 1 - i + (len(probation) if group is patient else 0)
+                progress = self._once_more(one, left) or progress
+            if progress:
                 break
-        return search
+        return progress
 
-    def _judge(self, one: Pass[C], step: _Step[C], result: Result, counts: dict[str, int]) -> bool:
-        """Commit one answer; True if the candidate is the new best one."""
-        prepared = step.prepared
-        good = self.wanted(result)
-        assert prepared.candidate is not None
-        size = self.tier.size(prepared.candidate)
-        if isinstance(result.answer, Invalid):
-            counts["invalid"] += 1
-        if good:
-            counts["accepted"] += 1
-            self._adopt(prepared, result)
-            self.emit(Accepted(one.name, self.best, size, self.questions.compiles, result))
-        else:
-            self._note(prepared, result)
-        self.emit(Tried(one.name, size, good, self.questions.compiles, *step.search.position))
-        return good
-
-    def _note(self, prepared: Prepared[C], result: Result) -> None:
-        name = self.label(result) if self.label else None
-        if name is None:
-            return
-        known = self.finds.get(name)
-        if known is None or prepared.order < known[0]:
-            assert prepared.candidate is not None
-            find = SideFind(name, prepared.candidate, result)
-            self.finds[name] = (prepared.order, find)
-            self.emit(Found(find))
-
-    def finish(self, minimal: bool) -> Shrunk[C]:
-        """The result, and the last event."""
-        self.questions.settle()
-        total = PassStats()
-        for stats in self.stats.values():
-            total = _sum(total, stats)
-        size = self.tier.size(self.best)
-        self.emit(Finished(self.best, size, self.questions.compiles, minimal))
-        return Shrunk(
-            program=self.best,
-            result=self.result,
-            start_size=self.start_size,
-            history=tuple(self.history),
-            compiles=self.questions.compiles,
-            to_fixpoint=self.to_fixpoint or self.questions.compiles,
-            asked=self.questions.asked,
-            proposals=total.proposed,
-            invalid=total.invalid,
-            stats=dict(self.stats),
-            finds=tuple(find for _, find in self.finds.values()),
-            minimal=minimal,
-        )
+    def _once_more(self, one: Pass[C], left: int) -> bool:
+        key = self._run.key
+        if (one.name, key) in self._idle or (one.one_shot and one.name in self._once):
+            return False
+        self._once.add(one.name)
+        if self._run.run_pass(one, left):
+            self._failed[one.name] = 0
+            return True
+        self._failed[one.name] += 1
+        self._idle.add((one.name, key))
+        return False
 
 
-def _sum(a: PassStats, b: PassStats) -> PassStats:
-    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in PassStats.__slots__})
+def opposite(one: Pass[C]) -> Pass[C]:
+    """The pass with its edits in the opposite order within each level; its counts are kept apart."""
+
+    def propose(candidate: C) -> Proposal[C]:
+        proposal = one.propose(candidate)
+        if not isinstance(proposal, Edits):
+            return proposal
+        ends = (0, *proposal.levels, proposal.count)
+        order = [k for a, b in pairwise(ends) for k in reversed(range(a, b))]
+        apply = proposal.apply
+        return Edits(proposal.count, lambda chosen: apply(sorted(order[k] for k in chosen)), proposal.levels)
+
+    return replace(one, name=f"restart/{one.name}", propose=propose)
+
+
+__all__ = ["StartError", "opposite", "shrink"]

@@ -145,6 +145,7 @@ class Shrunk(Generic[C]):
         compiles: unique questions to the oracle in committed order: different modules, failed proposals included.
             The same for any number of workers.
         to_fixpoint: `compiles` when the ordinary passes had stopped for the first time, before any late one.
+        restarted: what the second way from the start cost of `compiles`.
         asked: all questions that cost a compile, speculation included; answers from a cache do not count.
         proposals: candidates in committed order.
         invalid: proposals that were not well-formed, or did not lower.
@@ -159,6 +160,7 @@ class Shrunk(Generic[C]):
     history: tuple[tuple[int, int], ...]
     compiles: int
     to_fixpoint: int
+    restarted: int
     asked: int
     proposals: int
     invalid: int

@@ -60,6 +60,7 @@ def shrink_program(
     *,
     level: Literal["program", "placement"] = "program",
     budget: int | None = None,
+    restart: bool = True,
     label: Callable[[Result], str | None] | None = None,
     events: Callable[[Event[Program]], None] | None = None,
 ) -> Shrunk[Program]:
@@ -78,6 +79,7 @@ def shrink_program(
         tier=program_tier(level, sensible=nonsense(normalise(program)) is None),
         passes=(*(one for one in PASSES if level in one.tiers), SWEEP),
         budget=budget,
+        restart=restart,
         label=label,
         events=events,
     )

@@ -32,7 +32,7 @@ def run() -> Run:
             return result.answer == Rejected("yes")
 
         with FakeOracle(lambda p: Rejected("yes" if holds(p) else "no"), key=identity) as oracle:
-            shrunk = shrink(program, oracle, wanted, tier=program_tier(), passes=(one,))
+            shrunk = shrink(program, oracle, wanted, tier=program_tier(), passes=(one,), restart=False)
         check(shrunk.program)
         return to_text(shrunk.program) + "\n"
 

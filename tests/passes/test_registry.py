@@ -45,6 +45,8 @@ def test_listing() -> None:
         "shrink-dimensions",
         "drop-axes",
         "unwrap-small-regions",
+        "other-results",
+        "hoist-equations",
         "drop-branches",
         "simplify-policies",
         "merge-names",
@@ -59,4 +61,5 @@ def test_listing() -> None:
         "reuse-values",
         "fill-arguments",
         "windows",
+        "coupled-edits",
     ]

@@ -60,6 +60,7 @@ def test_a_minimum_is_certified(workers: int) -> None:
         "replace": {"invalid": 1, "skipped": 2},
         "input": {"fails-otherwise": 1},
         "gradient": {"fails-otherwise": 1},
+        "operation": {"invalid": 1},
     }
     others = [(e.signature, e.description) for e in certificate.entries if e.verdict == "fails-otherwise"]
     assert others == [("other", "input 0"), ("other", "none")]

@@ -99,12 +99,21 @@ def run(
     answer: Callable[[Items], Outcome] = big_sum,
     workers: int = 1,
     budget: int | None = None,
+    restart: bool = False,
     forms: tuple[Callable[[Items], Items], ...] = (),
     events: Callable[[Event[Items]], None] | None = None,
 ) -> tuple[Shrunk[Items], FakeOracle[Items]]:
     with FakeOracle(answer, workers) as oracle:
         return shrink(
-            start, oracle, wanted, tier=tier(*forms), passes=passes, budget=budget, label=label, events=events
+            start,
+            oracle,
+            wanted,
+            tier=tier(*forms),
+            passes=passes,
+            budget=budget,
+            restart=restart,
+            label=label,
+            events=events,
         ), oracle
 
 
@@ -291,3 +300,76 @@ def test_late_passes_wait_for_the_others_and_are_counted_apart() -> None:
     assert order.index("late") == order[: order.index("late")].count("remove")
     assert shrunk.program == (40, 60)
     assert 0 < shrunk.to_fixpoint < shrunk.compiles
+
+
+def first_or_last(items: Items) -> Outcome:
+    """Fails with the first three items of `TWICE` or with its last one: two causes, one of them smaller."""
+    return Rejected("wanted") if {1, 2, 3} <= set(items) or 9 in items else Compiled(Memory())
+
+
+TWICE = (9, 5, 6, 1, 2, 3)
+
+
+def test_a_restart_finds_the_smaller_of_two_causes() -> None:
+    once, _ = run(TWICE, [REMOVE], answer=first_or_last)
+    assert once.program == (1, 2, 3)
+    events: list[Event[Items]] = []
+    twice, oracle = run(TWICE, [REMOVE], answer=first_or_last, restart=True, events=events.append)
+    assert twice.program == (9,)
+    assert twice.minimal
+    assert twice.to_fixpoint == once.compiles
+    assert 0 < twice.restarted <= once.compiles // 2 + 10
+    assert twice.compiles == oracle.unique_calls == once.compiles + twice.restarted
+    # Only what is smaller than the best so far is announced.
+    accepted = [event for event in events if isinstance(event, Accepted)]
+    assert [event.size for event in accepted] == sorted((event.size for event in accepted), reverse=True)
+    assert accepted[-1].name == "restart"
+    assert [size for _, size in twice.history] == [6, *(event.size for event in accepted)]
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_a_restart_is_the_same_for_any_number_of_workers(workers: int) -> None:
+    one, _ = run(TWICE, [REMOVE], answer=first_or_last, restart=True)
+    more, _ = run(TWICE, [REMOVE], answer=first_or_last, restart=True, workers=workers)
+    assert (more.program, more.history, more.stats, more.compiles, more.restarted) == (
+        one.program,
+        one.history,
+        one.stats,
+        one.compiles,
+        one.restarted,
+    )
+
+
+def test_a_restart_that_meets_the_first_way_ends_there() -> None:
+    shrunk, _ = run((1, 2, 3, 4, 100), [REMOVE], restart=True)
+    assert shrunk.program == (100,)
+    assert shrunk.restarted == 4
+
+
+@pytest.mark.parametrize("budget", [6, 9, 12])
+def test_a_restart_keeps_to_the_budget(budget: int) -> None:
+    shrunk, _ = run(TWICE, [REMOVE], answer=first_or_last, restart=True, budget=budget)
+    assert shrunk.compiles <= budget
+
+
+def test_a_pass_that_stalls_waits_for_the_others_and_is_not_dropped() -> None:
+    ran: list[tuple[str, Items]] = []
+
+    def useless(items: Items) -> Iterator[Candidate[Items]]:
+        ran.append(("useless", items))
+        yield lambda: (*items[:-1], items[-1] - 1) if len(items) == 1 else items
+
+    def first(items: Items) -> Iterator[Candidate[Items]]:
+        ran.append(("first", items))
+        if len(items) > 1:
+            yield lambda: items[1:]
+
+    shrunk, _ = run(
+        tuple(range(100, 108)),
+        [Pass("useless", "do little", useless, 1, "1"), Pass("first", "drop the first item", first, 1, "1")],
+        answer=lambda items: Rejected("wanted") if items and items[-1] >= 105 else Compiled(Memory()),
+    )
+    assert shrunk.program == (105,)
+    seen = [items for name, items in ran if name == "useless"]
+    # Three programs in a row, then not again before the other pass is through.
+    assert [len(items) for items in seen[:4]] == [8, 1, 1, 1]

@@ -69,6 +69,8 @@ def test_the_neighbours_of_a_small_minimum() -> None:
         ("unwrap", "eqns[0].body"),
         ("delete", "eqns[0].body.eqns[0]"),
         ("unwrap", "eqns[0].body.eqns[0].body"),
+        ("hoist", "eqns[0].body.eqns[0].body.eqns[0] before it"),
+        ("hoist", "eqns[0].body.eqns[0].body.eqns[1] after it"),
         ("delete", "eqns[0].body.eqns[0].body.eqns[0]"),
         ("delete", "eqns[0].body.eqns[0].body.eqns[1]"),
         ("replace", "%1 of block by zeros"),
@@ -89,6 +91,8 @@ def test_the_neighbours_of_a_small_minimum() -> None:
             "eqns[0].body.eqns[0]: save_and_offload_only_these_names(offloaded=() device->pinned_host)",
         ),
         ("metadata", "eqns[0]: skip-simplify-while-loops_trip-count-one"),
+        ("operation", "eqns[0]"),
+        ("operation", "eqns[0].body.eqns[0]"),
     ]
 
 

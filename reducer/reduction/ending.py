@@ -95,7 +95,7 @@ def _save(run: Run, report: Report, *, partial: bool) -> tuple[Case, str]:
 def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
     """What is interesting to a script, and no failure of the compiler's, is no case: just files."""
     first = next(iter(run.stages.values()))
-    folder = run.request.out / f"interesting-{first.level.key(run.request.start)[:8]}"
+    folder = run.request.out / f"_interesting-{first.level.key(run.request.start)[:8]}"
     files: dict[Tier, str] = {}
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)

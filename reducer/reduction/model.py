@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from reducer.corpus.case import TIERS, Case, Explanation, Tier
 from reducer.ir.equations import Program
@@ -17,6 +17,9 @@ from reducer.reduction.start import Confirmed
 from reducer.reduction.wanted import Wanted
 from reducer.shrink import SideFind
 from reducer.stablehlo import Module
+
+#: What can be reduced.
+Candidate: TypeAlias = Program | Module
 
 DEFAULT_OUT: Final = Path("reduced")
 
@@ -46,7 +49,7 @@ class Request:
         certificate: whether every neighbour of a minimum is recorded.
     """
 
-    start: Program | Module
+    start: Candidate
     target: Target
     wanted: Wanted = Wanted()  # noqa: RUF009  (immutable)
     case: Case | None = None
@@ -197,6 +200,13 @@ class Reduced:
         return self.confirmations + sum(stage.compiles for stage in self.stages.values())
 
     @property
-    def minimum(self) -> Any:
+    def minimum(self) -> Candidate:
         """The minimum at the highest tier."""
-        return next(iter(self.stages.values())).best
+        best: Candidate = next(iter(self.stages.values())).best
+        return best
+
+    @property
+    def text(self) -> str:
+        """The minimum at the highest tier, as text."""
+        stage = next(iter(self.stages.values()))
+        return str(stage.level.text(stage.best))

@@ -22,7 +22,8 @@ def go_down(run: Run) -> None:
         Stopped: the run is to end.
     """
     above: Any = None
-    for tier in TIERS:
+    lowest = max(map(TIERS.index, run.request.tiers))
+    for tier in TIERS[: lowest + 1]:
         run.stop_if_asked()
         try:
             start = _start_at(run, tier, above)

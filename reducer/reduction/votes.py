@@ -16,7 +16,7 @@ import msgspec
 #: Runs of a start that did not fail each time, to know its rate.
 MORE_RUNS: Final = 8
 #: Most runs of one candidate. A start that needs more fails too rarely to be reduced.
-MOST_VOTES: Final = 15
+MOST_VOTES: Final = 20
 _REFUSED_AT_MOST: Final = 0.05
 
 

@@ -1,0 +1,341 @@
+"""A whole reduction: tiers, settings, side finds, going on after an end at any moment."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum
+from reducer.errors import InputError, StorageError
+from reducer.ir.codec import identity
+from reducer.ir.equations import Grad, Program
+from reducer.oracle.jobs import Job
+from reducer.oracle.outcome import Answer, Compiled, Memory, TimedOut
+from reducer.oracle.signature import signature
+from reducer.oracle.target import Target
+from reducer.reduction import Progress, Reduction, Refused, Wanted, wanted_of
+from reducer.reduction.saving import MET, UNREDUCED
+
+from .fakes import COMPILED, TARGET, Heard, Machine, bug, chain, on_host, reduce, request, text_of, with_options
+
+START = chain("tanh", "sin", "cos", "exp")
+
+
+def cases(folder: Path) -> list[Case]:
+    found = list(Corpus(folder))
+    assert all(isinstance(case, Case) for case in found)
+    return [case for case in found if isinstance(case, Case)]
+
+
+def only(folder: Path) -> Case:
+    (case,) = cases(folder)
+    return case
+
+
+def folder_bytes(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_the_minimum_its_certificate_and_what_does_not_matter(tmp_path: Path) -> None:
+    reduced, _ = reduce(tmp_path, START)
+    case = only(tmp_path)
+    assert case.minimum.size == 1
+    assert case.minimum.certificate is not None
+    assert case.minimum.certificate.counts(case.signature).get("fails-the-same") is None
+    assert [one.parameter for one in case.minimum.explanations] != []
+    assert case.start is not None
+    assert case.start.program == START
+    assert case.notes == ()
+    assert reduced.signature == case.signature
+    assert not reduced.partial
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] == [case.slug]
+
+
+def test_nothing_is_compiled_before_it_is_known_where_to_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    machine = Machine(on_host)
+    with pytest.raises(StorageError, match="cannot write to"):
+        Reduction(request(tmp_path / "file", START), machine, Heard()).run()
+    assert (machine.asked, machine.opened) == ([], [])
+
+
+def test_a_pattern_that_names_nothing_is_found_before_anything_is_done(tmp_path: Path) -> None:
+    machine = Machine(on_host)
+    with pytest.raises(InputError, match="names nothing"):
+        Reduction(request(tmp_path / "out", START, keep=("dot_general",)), machine, Heard()).run()
+    assert (machine.opened, (tmp_path / "out").exists()) == ([], False)
+
+
+def test_what_is_to_be_kept_is(tmp_path: Path) -> None:
+    reduced, machine = reduce(tmp_path, START, keep=("cos", "input[0]"))
+    assert (reduced.text.count("cos"), reduced.text.count("f32[8,128]<host>")) == (1, 1)
+    assert reduced.stages["placement"].level.size(reduced.minimum) == 2
+    asked = [text for text in machine.asked if "jax.device_put(" in text]
+    assert all("cos(" in text for text in asked)
+
+
+ALPHA = signature(bug("alpha"))
+assert ALPHA is not None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"),
+    [
+        (wanted_of(), 2),
+        (wanted_of(signature=ALPHA.text), 2),
+        (wanted_of(family=ALPHA.family), 2),
+        (wanted_of(any_failure=True), 1),
+    ],
+)
+def test_the_failure_that_is_kept(tmp_path: Path, wanted: Wanted, size: int) -> None:
+    reduced, _ = reduce(tmp_path, START, two_bugs, wanted=wanted)
+    assert reduced.stages["placement"].level.size(reduced.minimum) == size
+    assert (reduced.signature == ALPHA.text) is (size == 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "said"),
+    [
+        (lambda *_: COMPILED, Wanted(), "the start does not fail as asked for: compiled"),
+        (on_host, Wanted("signature", "another"), "the start does not fail as asked for: rejected INTERNAL"),
+        (on_host, Wanted("signature", "timed-out"), "the start does not time out: rejected after 0.8 s"),
+    ],
+)
+def test_a_start_that_does_not_fail_as_asked_for(tmp_path: Path, answer: Any, wanted: Wanted, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        reduce(tmp_path / "out", START, answer, wanted=wanted)
+    assert not (tmp_path / "out").exists()
+    # It is asked anew the next time: nothing of it is remembered.
+    with pytest.raises(Refused):
+        reduce(tmp_path / "out", START, answer, wanted=wanted)
+
+
+def test_a_hang_can_be_reduced(tmp_path: Path) -> None:
+    def answer(job: Job, _: Target) -> Answer:
+        return TimedOut(5.0) if "jax.device_put(" in text_of(job) else COMPILED
+
+    reduced, _ = reduce(tmp_path, START, answer, wanted=wanted_of(signature="timeout"), timeout=5.0)
+    assert (reduced.signature, reduced.stages["placement"].confirmed.limit) == ("timed-out", 5.0)
+    assert only(tmp_path).minimum.size == 1
+
+
+# --- tiers
+
+
+def policy_program() -> Program:
+    from .test_keep import program
+
+    made = program()
+    return msgspec.structs.replace(made, gradient=Grad((0,)))
+
+
+def test_only_the_tier_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be reduced at the tier asked for: it is of the placement tier"):
+        reduce(tmp_path / "out", START, tiers=frozenset({"program"}))
+
+
+def test_a_case_starts_each_tier_from_what_is_stored(tmp_path: Path) -> None:
+    def answer(_: Job, __: Target) -> Answer:
+        return bug()
+
+    first, _ = reduce(tmp_path / "a", policy_program(), answer, tiers=frozenset({"program"}))
+    case = only(tmp_path / "a")
+    assert case.tier == "program"
+    stored = chain("tanh")
+    case = msgspec.structs.replace(
+        case, tiers={**case.tiers, "placement": TierMinimum(size=2, program=stored)}, target=CaseTarget.of(TARGET)
+    )
+    heard = Heard()
+    assert case.minimum.program is not None
+    again, _ = reduce(tmp_path / "b", case.minimum.program, answer, case=case, heard=heard)
+    assert again.stages["placement"].start == stored
+    assert identity(again.minimum) == identity(first.minimum)  # type: ignore[arg-type]
+    assert not again.stages["program"].changed
+
+
+# --- settings
+
+
+def test_options_and_topology_that_are_not_needed_go(tmp_path: Path) -> None:
+    def answer(job: Job, target: Target) -> Answer:
+        needed = dict(target.options).get("xla_needed") == 1
+        return bug() if needed and "jax.device_put(" in text_of(job) else COMPILED
+
+    target = msgspec.structs.replace(with_options(xla_a=True, xla_needed=1, xla_z="x"), topology="v6e:2x2")
+    reduced, machine = reduce(tmp_path, START, answer, target=target)
+    assert reduced.dropped == ("xla_a=True", "xla_z=x", "topology v6e:2x2")
+    assert reduced.target == with_options(xla_needed=1)
+    case = only(tmp_path)
+    assert (case.target.options, case.target.topology) == ({"xla_needed": 1}, "v5e:2x2")
+    assert machine.opened[-1] == reduced.target
+
+
+def test_what_becomes_smaller_on_the_target_that_is_left(tmp_path: Path) -> None:
+    def answer(job: Job, target: Target) -> Answer:
+        text = text_of(job)
+        held = "exp(" in text or not target.options
+        return bug() if held and "jax.device_put(" in text else COMPILED
+
+    reduced, _ = reduce(tmp_path, START, answer, target=with_options(xla_a=True))
+    assert (only(tmp_path).minimum.size, reduced.dropped) == (1, ("xla_a=True",))
+
+
+# --- other failures
+
+
+def two_bugs(job: Job, _: Target) -> Answer:
+    """alpha with an exp, beta without, nothing where nothing is moved to the host."""
+    text = text_of(job)
+    return bug("alpha" if "exp(" in text else "beta") if "jax.device_put(" in text else COMPILED
+
+
+def test_other_failures_are_offered_to_the_corpus(tmp_path: Path) -> None:
+    reduced, _ = reduce(tmp_path, START, two_bugs)
+    (find,) = reduced.finds
+    assert "beta" in find.signature
+    by = {case.signature: case for case in cases(tmp_path)}
+    assert set(by) == {reduced.signature, find.signature}
+    met = by[find.signature]
+    assert (met.notes, str(tmp_path / met.slug)) == ((MET,), find.case)
+    assert met.found is not None
+    assert met.found.strategy == f"met while reducing {reduced.signature}"
+
+
+def test_one_that_does_not_come_again_is_not_saved(tmp_path: Path) -> None:
+    times: dict[str, int] = {}
+
+    def answer(job: Job, target: Target) -> Answer:
+        found = two_bugs(job, target)
+        text = text_of(job)
+        times[text] = times.get(text, 0) + 1
+        return COMPILED if found == bug("beta") and times[text] > 1 else found
+
+    reduced, _ = reduce(tmp_path, START, answer)
+    assert [find.case for find in reduced.finds] == [""]
+    assert len(cases(tmp_path)) == 1
+
+
+# --- going on
+
+
+class Ended(Exception):
+    """The process died."""
+
+
+@pytest.mark.parametrize("after", [1, 4, 9, 15, 20])
+def test_the_same_request_goes_on_without_asking_twice(tmp_path: Path, cache: Path, after: int) -> None:
+    whole, machine = reduce(tmp_path / "whole", START, two_bugs)
+    asked = machine.asked
+    shutil.rmtree(cache / "runs")
+
+    left = after
+
+    def dying(job: Job, target: Target) -> Answer:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Ended
+        return two_bugs(job, target)
+
+    first = Machine(dying)
+    with pytest.raises(Ended):
+        Reduction(request(tmp_path / "out", START), first, Heard()).run()
+    heard = Heard()
+    reduced, second = reduce(tmp_path / "out", START, two_bugs, heard=heard)
+    assert first.asked[:after] + second.asked == asked
+    assert any("answers are known from an earlier run" in line for line in heard.lines)
+    assert folder_bytes(tmp_path / "out") == folder_bytes(tmp_path / "whole")
+    assert reduced.compiles == whole.compiles
+
+
+def test_a_second_run_asks_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    first, _ = reduce(tmp_path / "out", START, two_bugs)
+    before = folder_bytes(tmp_path / "out")
+    again, machine = reduce(tmp_path / "out", START, two_bugs)
+    assert (machine.asked, again.text) == ([], first.text)
+    after = folder_bytes(tmp_path / "out")
+    assert {name: data for name, data in after.items() if not name.endswith(("case.json", "report.md"))} == {
+        name: data for name, data in before.items() if not name.endswith(("case.json", "report.md"))
+    }
+
+
+def test_the_best_so_far_lies_in_the_folder_until_the_case_does(tmp_path: Path) -> None:
+    seen: list[set[str]] = []
+
+    def look(_: Progress) -> None:
+        seen.extend({p.name for p in folder.iterdir()} for folder in (tmp_path / "out").glob("_unfinished-*"))
+
+    heard = Heard()
+    heard.then = look
+    reduce(tmp_path / "out", START, heard=heard)
+    assert seen
+    assert seen[-1] == {"program.json", "repro_placement.py"}
+    assert list((tmp_path / "out").glob("_unfinished-*")) == []
+
+
+@pytest.mark.parametrize("at", [1, 5, 20])
+def test_stopped_at_any_moment_it_saves_the_best_so_far(tmp_path: Path, at: int) -> None:
+    heard = Heard()
+    machine = Machine(on_host)
+    reduction = Reduction(request(tmp_path / "out", START), machine, heard)
+    heard.then = lambda _: reduction.stop() if len(heard.moments) == at else None
+    reduced = reduction.run()
+    case = only(tmp_path / "out")
+    assert (reduced.partial, case.notes) == (True, (UNREDUCED,))
+    assert case.minimum.program == reduced.minimum
+    assert "eqns" not in reduction.shown()
+    assert reduction.shown().startswith(reduced.text)
+    again, _ = reduce(tmp_path / "out", START)
+    assert not again.partial
+    assert only(tmp_path / "out").minimum.size == 1
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 5])
+def test_a_budget_counts_what_earlier_runs_compiled(tmp_path: Path, budget: int) -> None:
+    first, _ = reduce(tmp_path / "out", START, budget=budget)
+    assert (sum(stage.compiles for stage in first.stages.values()), first.partial) == (budget, True)
+    again, machine = reduce(tmp_path / "out", START, budget=budget)
+    assert (again.text, machine.asked) == (first.text, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"libtpu": "0.0.50.1", "sha256": "b" * 64}, "libtpu 0.0.52"),
+        ({"topology": "v6e:2x2"}, "topology v5e:2x2"),
+        ({"options": (("xla_a", 1),)}, "options none"),
+    ],
+)
+def test_a_run_on_another_target_starts_anew_and_says_so(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    reduce(tmp_path / "a", START, budget=2)
+    heard = Heard()
+    other = msgspec.structs.replace(TARGET, **change)
+    _, machine = reduce(tmp_path / "b", START, target=other, heard=heard, settings=False)
+    assert heard.lines[0] == (
+        f"an unfinished reduction of this start was for {said}: none of its answers is used, and this one starts anew"
+    )
+    whole = reduce(tmp_path / "c", chain("tanh", "sin", "cos", "exp"), target=other, settings=False)[1]
+    assert machine.asked != []
+    assert whole.asked == []
+
+
+def test_progress(tmp_path: Path) -> None:
+    heard = Heard()
+    reduce(tmp_path, START, two_bugs, heard=heard)
+    counted = [m for m in heard.moments if m.total is not None]
+    assert all(m.total is not None and 0 <= m.tried <= m.total for m in counted)
+    last = counted[-1]
+    assert (last.doing, last.tried) == ("record every neighbour of the minimum", last.total)
+    assert len({m.doing for m in counted}) > 2
+    assert {m.tier for m in heard.moments} == {"placement"}
+    compiles = [m.compiles for m in heard.moments]
+    assert compiles == sorted(compiles)
+
+
+def test_memory_figures_are_not_compared(tmp_path: Path) -> None:
+    reduced, _ = reduce(tmp_path, START, lambda job, _: bug() if "tanh" in text_of(job) else Compiled(Memory(temp=1)))
+    assert "tanh" in reduced.text

@@ -76,7 +76,8 @@ def check(
     """Compile PROGRAM for a TPU and print outcome, signature and seconds, one line each.
 
     PROGRAM is a case folder or its case.json, a capture folder, a program's .json, a StableHLO module (.mlir,
-    .mlir.gz), or script.py:function, where the function returns (fn, abstract args). A case or capture is checked on
+    .mlir.gz), HLO text (*.before_optimizations.txt of --xla_dump_to), or script.py:function, where the function returns
+    (fn, abstract args). A case or capture is checked on
     its own topology and options unless told otherwise. A program that does not trace, parse or lower is bad input:
     exit code 2, unless that is what --expect says.
 
@@ -177,7 +178,7 @@ def _run(
     for item in items:
         chosen = parse_options(options) if options else item.options
         for target in targets(libtpus, topology or item.topology, chosen):
-            for note in item.capture.notes(target.libtpu) if item.capture is not None else ():
+            for note in (*item.notes, *(item.capture.notes(target.libtpu) if item.capture is not None else ())):
                 say(f"note: {one_line(note)}")
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():

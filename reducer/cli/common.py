@@ -97,6 +97,8 @@ def fail(command: str, error: ScanshrinkError, *, as_json: bool, **fields: Any) 
     """Print the error by the contract and leave with exit code 2. `fields` go into the JSON beside it."""
     if as_json:
         emit_json(command, **fields, error=error_fields(error))
+    if isinstance(theirs := getattr(error, "traceback", None), str):
+        say(theirs.rstrip())  # of a script of the user's own
     say(f"{' '.join(('scanshrink', *command.split()))}: {one_line(str(error))}")
     sys.exit(2)
 

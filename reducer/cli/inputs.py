@@ -16,6 +16,7 @@ from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check as check_program
 from reducer.ir.codec import decode
 from reducer.ir.equations import Program
+from reducer.oracle.hlo import convert_hlo
 from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
 from reducer.oracle.programs import program_job
 from reducer.oracle.target import Options
@@ -24,13 +25,17 @@ _SCRIPT = re.compile(r"(?P<path>.+\.py):(?P<function>[A-Za-z_]\w*)")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing to compile: what the user called it, the job, and what is behind it, if any: program, case, capture."""
+    """One thing to compile: what the user called it, the job, and what is behind it, if any: program, case, capture.
+
+    `notes` are lines that the user should read before what becomes of it.
+    """
 
     name: str
     job: Job
     program: Program | None = None
     case: Case | None = None
     capture: Capture | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def topology(self) -> str | None:
@@ -69,13 +74,17 @@ def read(name: str) -> Item:
         return _case(name, path if path.is_dir() else path.parent)
     if path.name.endswith((".mlir", ".mlir.gz", ".mlirbc")):
         return Item(name, ModuleJob.of(_module(path)))
+    if path.name.endswith((".txt", ".hlo")):
+        hlo, notes = convert_hlo(_module(path), name)
+        return Item(name, hlo, notes=notes)
     if path.suffix == ".json":
         return _program(name, path)
     if path.suffix == ".py":
         raise InputError(f"{name}: which function?", hint=f"name it as {name}:function, returning (fn, abstract args)")
     raise InputError(
         f"{name}: not a kind of input",
-        hint="give a case or capture folder, case.json, program.json, .mlir[.gz] or script.py:function",
+        hint="give a case or capture folder, case.json, program.json, .mlir[.gz], *.before_optimizations.txt or "
+        "script.py:function",
     )
 
 

@@ -69,13 +69,7 @@ def lower_script(job: ScriptJob, devices: Sequence[Any]) -> tuple[Any, Any]:
     """Import the script by its path, call its function, and lower what it returns; as `lower_program`."""
     import jax
 
-    make = _load_function(job)
-    made = make(devices) if _required_parameters(make) == 1 else make()
-    if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0])):
-        raise JobError(f"{job.function}() returned {_type_name(made)}, not a pair (fn, abstract_args)")
-    function, arguments = made
-    if not isinstance(arguments, tuple | list):
-        raise JobError(f"{job.function}() returned {_type_name(arguments)} as abstract_args, not a tuple")
+    function, arguments = call_script(job, devices)
     if not hasattr(function, "lower"):
         function = jax.jit(function)
     placed = _placed(arguments, devices)
@@ -83,6 +77,23 @@ def lower_script(job: ScriptJob, devices: Sequence[Any]) -> tuple[Any, Any]:
         return _checked_lowered(function.lower(*placed), "fn.lower(...)"), None
     traced = function.trace(*placed)
     return _checked_lowered(traced.lower(), "fn.trace(...).lower()"), traced
+
+
+def call_script(job: ScriptJob, devices: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Import the script by its path and call its function: what it returns, the pair of a function and its arguments.
+
+    Raises:
+        JobError: it returns something else.
+        Exception: whatever the script raises.
+    """
+    make = _load_function(job)
+    made = make(devices) if _required_parameters(make) == 1 else make()
+    if not (isinstance(made, tuple) and len(made) == 2 and callable(made[0])):
+        raise JobError(f"{job.function}() returned {_type_name(made)}, not a pair (fn, abstract_args)")
+    function, arguments = made
+    if not isinstance(arguments, tuple | list):
+        raise JobError(f"{job.function}() returned {_type_name(arguments)} as abstract_args, not a tuple")
+    return function, arguments
 
 
 def _load_function(job: ScriptJob) -> Callable[..., Any]:

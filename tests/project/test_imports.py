@@ -166,5 +166,6 @@ def test_jax_private_modules_are_used_only_where_its_versions_are_told_apart() -
         "reducer.hook.sitecustomize",
         "reducer.lowering.capture.versions",
         "reducer.oracle.backend",
+        "reducer.oracle.hlo_process",
         "reducer.oracle.worker",
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,11 @@ def test_a_script_that_hangs_goes_with_what_it_started(tmp_path: Path) -> None:
     path = script(tmp_path / "s.sh", f"#!/bin/sh\nsleep 1000 &\necho $! > {pid}.new\nmv {pid}.new {pid}\nwait\n")
     with Script(path) as one:
         assert one.run("repro.py", "", 1.0).answer == uninteresting("no end within 1 s")
-    if pid.exists():  # on a very busy machine its second had passed before
-        state = Path(f"/proc/{pid.read_text().strip()}/stat")
-        assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    if not pid.exists():
+        pytest.skip("the machine is so busy that it had not started anything")
+    process, end = Path(f"/proc/{pid.read_text().strip()}/stat"), time.monotonic() + 60
+    while process.exists() and process.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < end, "what the script had started lives on"
 
 
 def test_python_runs_what_is_not_executable(tmp_path: Path) -> None:
@@ -93,9 +96,7 @@ def test_what_is_interesting_is_kept_and_asked_once(tmp_path: Path) -> None:
     asking = {"wanted": wanted_of(script=str(path)), "script": path}
     reduced, machine = reduce(tmp_path / "out", chain("tanh", "sin", "cos"), never, **asking)
     assert reduced.text.count("= sin ") == 1
-    assert (
-        next(iter(reduced.stages.values())).level.size(reduced.minimum) == 2
-    )  # a host result has to come from somewhere
+    assert next(iter(reduced.stages.values())).level.size(reduced.minimum) == 1
     assert reduced.signature == ""
     asked = (tmp_path / "asked").read_text()
     before = len(machine.asked)

@@ -162,13 +162,14 @@ def _hunt(
     from reducer.hunt import Hunt, Source
     from reducer.hunt.workshop import RealWorkshop
     from reducer.oracle.programs import ProgramOracle
+    from reducer.reduction.saving import require_writable
     from reducer.report.markdown import markdown
     from strategies import hunting
 
     known = _known(excluded)
     want_ledger = "lost-offload" in kinds
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
-    _require_writable(folder)
+    require_writable(folder, "--corpus")
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(make_progress())
         progress.say(f"hunting on {target}, seed {seed}; starting {jobs} workers ...")
@@ -247,21 +248,6 @@ def _begin(folder: Path, seed: int | None, *, resume: bool, target: Target) -> t
         )
     state = load_state(folder, last, target)
     return last, state.batch, pending_finds(state, folder)
-
-
-def _require_writable(folder: Path) -> None:
-    """Find out before hunting, not after."""
-    import tempfile
-
-    from reducer.errors import StorageError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder, prefix=".probe-") as probe:
-            probe.write(b"x" * 4096)
-    except OSError as error:
-        reason = "it, or what should hold it, is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise StorageError(f"cannot write to {folder}: {reason}", hint="choose another --corpus") from None
 
 
 def _save(folder: Path, seed: int, batch: int, target: Target, pending: list[Find]) -> None:

@@ -106,7 +106,7 @@ class Follower:
         self._before = before
         self._earlier = stage.compiles
         self._stopping = stopping
-        self._doing, self._tried, self._left = "", 0, 0
+        self._doing, self._tried, self._left = "begin", 0, 0
         self._total: int | None = None
 
     def event(self, event: Event[Any]) -> None:

@@ -30,8 +30,8 @@ MET: Final = "Met while another failure was reduced, and not shrunk itself."
 _PROBE: Final = 4096
 
 
-def require_writable(folder: Path) -> bool:
-    """Find out before compiling, not after; True if the folder had to be made.
+def require_writable(folder: Path, option: str = "--out") -> bool:
+    """Find out before compiling, not after; True if the folder had to be made. `option` is what named it.
 
     Raises:
         StorageError: nothing can be written there.
@@ -43,7 +43,7 @@ def require_writable(folder: Path) -> bool:
             probe.write(b"x" * _PROBE)
     except OSError as error:
         reason = "it, or what should hold it, is a file" if isinstance(error, FileExistsError) else error.strerror
-        raise StorageError(f"cannot write to {folder}: {reason}", hint="choose another --out") from None
+        raise StorageError(f"cannot write to {folder}: {reason}", hint=f"choose another {option}") from None
     return new
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from reducer.corpus import Case, Corpus
 from reducer.ir.text import to_text
 from reducer.oracle.cachedir import CACHE_VARIABLE
 from reducer.oracle.jobs import Job, ProgramJob
-from reducer.oracle.outcome import Answer
+from reducer.oracle.outcome import Answer, Rejected
 from reducer.oracle.signature import signature
 
 from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
 
+OTHER = Rejected("INTERNAL: during context [post-optimization]: the other invariant is violated")
 FOUND = signature(BITCAST)
 assert FOUND is not None
 
@@ -156,3 +162,150 @@ def test_an_output_folder_that_cannot_be_written(tmp_path: Path, opened: Callabl
     ran = invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", str(tmp_path / "file"))
     assert ran.exit_code == 2
     assert str(tmp_path / "file") in ran.stderr
+
+
+def test_flags_that_contradict_each_other(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    pools = opened(to_the_host)
+    start = write(tmp_path / "p.json", chain(2))
+    flags = [("--signature", "a"), ("--family", "b"), ("--any-failure",), ("--interesting", "c.sh")]
+    for i, first in enumerate(flags):
+        for second in flags[i + 1 :]:
+            one_error(invoke("reduce", start, *first, *second), f"{first[0]} and {second[0]} contradict each other")
+    assert pools.calls == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--keep", "dot_general"), "--keep dot_general: names nothing in the start (there are device_put, tanh)"),
+        (("--keep", "scan["), "cannot be read"),
+        (("--keep", "input[4]"), "the start has 1 inputs"),
+        (("--interesting", "no-such-script"), "cannot be read"),
+        (("--tier", "assembler"), "'assembler' is not one of"),
+        (("--budget", "0"), "0 is not in the range"),
+        (("--seconds", "nan"), "finite"),
+        (("--timeout", "0"), "0"),
+        (("--option", "xla_a"), "has no value"),
+    ],
+)
+def test_bad_values_are_one_line_before_anything_is_compiled(
+    tmp_path: Path, opened: Callable[..., Opened], words: tuple[str, ...], says: str
+) -> None:
+    pools = opened(to_the_host)
+    start = write(tmp_path / "p.json", chain(2))
+    one_error(invoke("reduce", start, "--out", str(tmp_path / "out"), *words), says)
+    assert (pools.calls, (tmp_path / "out").exists()) == ([], False)
+
+
+def test_where_nothing_can_be_written_nothing_is_compiled(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    pools = opened(to_the_host)
+    (tmp_path / "file").write_text("in the way")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        one_error(
+            invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", str(out)), "cannot write to", str(out)
+        )
+    assert pools.calls == []
+
+
+def test_what_is_kept_and_what_is_met(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    def answer(job: Job) -> Answer:
+        assert isinstance(job, ProgramJob)
+        if "jax.device_put(" not in job.source:
+            return COMPILED
+        return BITCAST if "tanh" in job.source else OTHER
+
+    opened(answer)
+    start = write(tmp_path / "p.json", chain(3))
+    data, code = machine("reduce", start, "--out", str(tmp_path / "out"), "--keep", "tanh", "--tier", "placement")
+    assert code == 0
+    assert data["tiers"]["placement"]["size"] == 2
+    assert data["finds"] == []
+    shutil.rmtree(tmp_path / "out")
+    data, code = machine("reduce", start, "--out", str(tmp_path / "out"), "--tier", "placement")
+    assert (code, data["tiers"]["placement"]["size"], data["partial"]) == (0, 2, False)
+    (find,) = data["finds"]
+    other = signature(OTHER)
+    assert other is not None
+    assert (find["signature"], find["tier"]) == (other.text, "placement")
+    assert Path(find["case"]).is_dir()
+    ran = invoke("reduce", start, "--out", str(tmp_path / "again"), "--tier", "placement")
+    assert f"met on the way: {other.text}" in ran.stdout
+    assert "answers are known from an earlier run" in ran.stderr
+
+
+def test_options_that_are_not_needed(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    pools = opened(to_the_host)
+    pools_target = msgspec.structs.replace(TARGET, options=(("xla_a", 1),), topology="v6e:2x2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reducer.cli.reduce.targets", lambda *_: [pools_target])
+        ran = invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", str(tmp_path / "out"), "--json")
+    data = json.loads(ran.stdout)
+    assert data["dropped"] == ["xla_a=1", "topology v6e:2x2"]
+    assert (data["target"]["options"], data["target"]["topology"]) == ({}, "v5e:2x2")
+    assert pools.calls[0][0].options == (("xla_a", 1),)
+    assert only_case(tmp_path / "out").target.options == {}
+
+
+def test_sigusr1_shows_the_best_so_far(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    asked = 0
+
+    def answer(job: Job) -> Answer:
+        nonlocal asked
+        asked += 1
+        if asked in (1, 12):
+            signal.raise_signal(signal.SIGUSR1)
+        return to_the_host(job)
+
+    opened(answer)
+    before = signal.getsignal(signal.SIGUSR1)
+    ran = invoke("reduce", write(tmp_path / "p.json", chain(4)), "--out", str(tmp_path / "out"))
+    assert ran.exit_code == 0
+    assert "nothing yet: the start is being checked" in ran.stderr
+    assert "equations at the placement tier" in ran.stderr
+    assert "{ lambda ;" in ran.stderr
+    assert signal.getsignal(signal.SIGUSR1) is before
+
+
+def test_ctrl_c_saves_the_best_so_far(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    asked = 0
+
+    def answer(job: Job) -> Answer:
+        nonlocal asked
+        asked += 1
+        if asked == 9:
+            signal.raise_signal(signal.SIGINT)
+        return to_the_host(job)
+
+    opened(answer)
+    ran = invoke("reduce", write(tmp_path / "p.json", chain(6)), "--out", str(tmp_path / "out"))
+    assert ran.exit_code == 0
+    assert "ending after the compile under way" in ran.stderr
+    assert "stopped early; the same command goes on" in ran.stdout
+    assert "Not fully shrunk" in only_case(tmp_path / "out").notes[0]
+
+
+def test_ctrl_c_while_the_start_is_checked(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    def answer(job: Job) -> Answer:
+        signal.raise_signal(signal.SIGINT)
+        return to_the_host(job)
+
+    opened(answer)
+    ran = invoke("reduce", write(tmp_path / "p.json", chain(6)), "--out", str(tmp_path / "out"))
+    assert (ran.exit_code, ran.stdout) == (130, "")
+    assert "interrupted" in ran.stderr
+
+
+def test_a_case_of_another_release(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    opened(to_the_host)
+    invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", str(tmp_path / "out"))
+    case = only_case(tmp_path / "out")
+    asked: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reducer.cli.reduce.targets", lambda *words: asked.append(words) or [TARGET])
+        ran = invoke("reduce", str(tmp_path / "out" / case.slug), "--out", str(tmp_path / "again"))
+        assert asked == [(["0.0.52"], "v5e:2x2", ())]
+        invoke("reduce", str(tmp_path / "out" / case.slug), "--out", str(tmp_path / "b"), "--libtpu", "0.0.50.1")
+        assert asked[1] == (["0.0.50.1"], "v5e:2x2", ())
+    assert ran.exit_code == 0
+    again = only_case(tmp_path / "again")
+    assert (again.minimum.program, again.start) == (case.minimum.program, case.start)

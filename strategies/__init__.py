@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from strategies._embedding import embedded
     from strategies._hunting import hunting
     from strategies._placements import placements
     from strategies._policies import policies
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Hypothesis imports this package in every process, for the entry point; nobody should pay for what is not used.
 _HOMES = {
     "dtypes": "_types",
+    "embedded": "_embedding",
     "hunting": "_hunting",
     "layer_stacks": "_stacks",
     "placements": "_placements",
@@ -29,7 +31,7 @@ _HOMES = {
     "types": "_types",
 }
 
-__all__ = ["dtypes", "hunting", "layer_stacks", "placements", "policies", "programs", "shapes", "types"]
+__all__ = ["dtypes", "embedded", "hunting", "layer_stacks", "placements", "policies", "programs", "shapes", "types"]
 
 
 def __getattr__(name: str) -> Any:

@@ -35,7 +35,7 @@ from reducer.ir.equations import (
 from reducer.ir.policies import Policy
 from reducer.ir.rules import infer
 from reducer.ir.types import Memory, Type
-from reducer.ir.walk import arg_type, types_of
+from reducer.ir.walk import arg_type, inlined, types_of
 
 
 class Builder:
@@ -219,6 +219,19 @@ class Builder:
     def constrain(self, x: Arg, spec: Spec) -> int:
         """`lax.with_sharding_constraint(x, spec)`."""
         return self._add(ShardingConstraint(outs=self._bind((self.type(x),)), arg=x, spec=spec))[0]
+
+    def inline(self, body: Block, *args: Arg) -> tuple[Arg, ...]:
+        """The equations of a closed block, with `args` for its parameters; returns what stands for its results."""
+        eqns, results = inlined(body, args, self._ids)
+        for eqn in eqns:
+            self._types.update((var.id, var.type) for var in eqn.outs)
+        self._eqns += eqns
+        return results
+
+    @property
+    def equations(self) -> tuple[Equation, ...]:
+        """What has been written so far, in order."""
+        return tuple(self._eqns)
 
     def block(self, *results: Arg) -> Block:
         """The finished block."""

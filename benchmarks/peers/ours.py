@@ -1,0 +1,98 @@
+"""scanshrink itself as a contender: one worker, then replays on a simulated clock, and the neighbourhood of results."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import msgspec
+
+from peers.clock import SimulatedOracle
+from peers.contest import Meter, Score, Start, run
+from peers.recording import RecordedOracle, Recorder, fails_as, label_of
+from reducer.ir.canonical import canonical
+from reducer.ir.codec import decode_program
+from reducer.ir.equations import Program
+from reducer.ir.normal import normalise
+from reducer.ir.tiers import tier_of
+from reducer.neighbourhood import neighbours
+from reducer.shrink import Shrunk, shrink_program
+
+OURS = "scanshrink"
+
+
+def reduce_ours(meter: Meter) -> Score:
+    """Reduce with one worker; replay with one and two on a simulated clock; count violations in all neighbours."""
+    start, recorder = meter.start, meter.recorder
+    shrunk: Shrunk[Program] | None = None
+
+    def contender(meter: Meter) -> Program:
+        nonlocal shrunk
+        shrunk = scanshrink(meter)
+        return shrunk.program
+
+    score = run(OURS, contender, meter)
+    assert shrunk is not None
+    one, two = replay(start, recorder, 1), replay(start, recorder, 2)
+    score = msgspec.structs.replace(
+        score,
+        compiles=shrunk.to_fixpoint,
+        total=shrunk.compiles,
+        seconds=round(one.seconds, 2),
+        seconds_2=round(two.seconds, 2),
+        same_bytes=one.program == two.program == shrunk.program and one.compiles == two.compiles == shrunk.compiles,
+    )
+    return with_violations(score, recorder, None)
+
+
+def with_violations(score: Score, recorder: Recorder, most: int | None) -> Score:
+    """The score with what is wrong about its result's minimality."""
+    program = normalise(decode_program(score.minimum.encode()))
+    found, looked = violations(program, recorder.outcome(program).label, recorder, most)
+    return msgspec.structs.replace(score, violations=found, looked_at=looked)
+
+
+def scanshrink(meter: Meter) -> Shrunk[Program]:
+    """All passes, one worker."""
+    start = meter.start
+    shrunk = shrink_program(
+        start.program,
+        RecordedOracle(meter.recorder, meter.note),
+        fails_as(start.label),
+        level=tier_of(start.program),
+        label=label_of,
+    )
+    assert shrunk.compiles == meter.compiles, "two counts of the same compiles"
+    return shrunk
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A reduction on a simulated clock: seconds, and its result."""
+
+    seconds: float
+    program: Program
+    compiles: int
+
+
+def replay(start: Start, recorder: Recorder, workers: int) -> Replay:
+    """The same reduction with so many workers, each compile taking the seconds that were recorded."""
+    oracle = SimulatedOracle(recorder, workers)
+    shrunk = shrink_program(start.program, oracle, fails_as(start.label), level=tier_of(start.program), label=label_of)
+    return Replay(oracle.now, shrunk.program, shrunk.compiles)
+
+
+def violations(program: Program, label: str, recorder: Recorder, most: int | None) -> tuple[int, int]:
+    """Smaller neighbours that fail the same, and how many were looked at.
+
+    With `most`, so many are drawn (with a fixed seed), and the first violation ends it: it is known then.
+    """
+    form = canonical if canonical(program) == program else normalise
+    around = [neighbour.program for neighbour in neighbours(program, form)]
+    if most is None:
+        return sum(recorder.outcome(one).label == label for one in around), len(around)
+    random.Random(0).shuffle(around)
+    for looked, one in enumerate(around[:most], 1):
+        if recorder.outcome(one).label == label:
+            return 1, looked
+    return 0, min(most, len(around))

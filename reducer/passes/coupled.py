@@ -14,8 +14,9 @@ from typing import Final
 import msgspec
 
 from reducer.errors import ProgramError
+from reducer.ir.check import check
 from reducer.ir.dims import dimensions, resized, without_axis
-from reducer.ir.edit import delete_all, rewrite
+from reducer.ir.edit import delete_all, rewrite, uses
 from reducer.ir.equations import Arg, Block, Equation, Fill, Grad, Lit, Program, Scan, Var, While
 from reducer.ir.nest import value_to_input
 from reducer.ir.normal import normalise
@@ -36,14 +37,18 @@ def coupled_edits(program: Program) -> Iterator[Candidate[Program]]:
     if size(program) > LARGEST:
         return
     steps = list(_steps(program))
-    for change in (inputs_for_constants, with_gradient, one_turn_more, one_element_more, other_floats):
+    for change in (inputs_for_constants, with_gradient, one_turn_more, one_element_more, other_floats, ordinary):
         for step in steps:
             yield partial(_both, step, change)
 
 
 def _both(step: Candidate[Program], change: Callable[[Program], Program]) -> Program:
-    # In normal form first: what the step has left without use is not to be changed.
-    return change(normalise(step()))
+    # In normal form first: what the step has left without use is not to be changed. And a change expects a program.
+    program = normalise(step())
+    check(program)
+    program = change(program)
+    used = uses(program.block)
+    return drop_inputs(program, {k for k, var in enumerate(program.block.params) if not used[var.id]})
 
 
 def _steps(program: Program) -> Iterator[Candidate[Program]]:
@@ -127,3 +132,11 @@ def other_floats(program: Program) -> Program:
     floats = {v.type.dtype for place in blocks(program) for v in bindings(place.block)}
     floats = {dtype for dtype in floats if DTYPES[dtype][2] == "f"}
     return with_dtype(program, frozenset(floats), "bfloat16" if floats == {"float32"} else "float32")
+
+
+def ordinary(program: Program) -> Program:
+    """All floats float32, and every loop three turns: what people write first."""
+    floats = {v.type.dtype for place in blocks(program) for v in bindings(place.block)}
+    floats = {dtype for dtype in floats if DTYPES[dtype][2] == "f"}
+    program = with_dtype(program, frozenset(floats), "float32")
+    return resized(program, [(d, 3) for d in dimensions(program) if d.is_length and not d.pinned])

@@ -140,8 +140,6 @@ class Run(Generic[C]):
         if self._trial is None:
             self.path.add(self.key)
             self.history.append((self.questions.compiles, self.tier.size(self.best)))
-        elif self.key in self._trial:
-            raise Spent
 
     def _accept(self, name: str, prepared: Prepared[C], result: Result) -> None:
         self._adopt(prepared, result)
@@ -162,7 +160,7 @@ class Run(Generic[C]):
     def attempt(self, start: Best[C], most: int, reduce: Callable[[], None]) -> bool:
         """Reduce from another candidate, for so many compiles at most; keep what comes out if it is smaller.
 
-        Nothing is announced meanwhile. It ends early where the way leads through what was the best one before.
+        Nothing is announced meanwhile, and what was the best one before is not accepted: another way, if there is one.
         """
         best, budget = self.standing(), self.budget
         end = self.questions.compiles + most
@@ -271,7 +269,8 @@ class Run(Generic[C]):
     def _judge(self, one: Pass[C], step: _Step[C], result: Result, counts: dict[str, int]) -> bool:
         """Commit one answer; True if the candidate is the new best one."""
         prepared = step.prepared
-        good = self.wanted(result)
+        same = self.wanted(result)
+        good = same and not (self._trial and prepared.key in self._trial)
         assert prepared.candidate is not None
         size = self.tier.size(prepared.candidate)
         if isinstance(result.answer, Invalid):
@@ -279,7 +278,7 @@ class Run(Generic[C]):
         if good:
             counts["accepted"] += 1
             self._accept(one.name, prepared, result)
-        else:
+        elif not same:
             self._note(prepared, result)
         self.emit(Tried(one.name, size, good, self.questions.compiles, *step.search.position))
         return good

@@ -228,10 +228,7 @@ def test_an_interrupted_compile_is_not_kept(
 def test_a_capture_that_is_killed_leaves_nothing_that_looks_complete(
     environment: dict[str, str], script: Script, tmp_path: Path
 ) -> None:
-    path = script(
-        f"{DYING}\nprint(os.getpid(), flush=True)\n"
-        f"{WAITS}\nlowered.compile()"
-    )
+    path = script(f"{DYING}\nprint(os.getpid(), flush=True)\n{WAITS}\nlowered.compile()")
     process = subprocess.Popen(
         [sys.executable, "-m", "reducer.cli", "capture", "--", sys.executable, path],
         stdout=subprocess.PIPE,

@@ -40,7 +40,9 @@ def raised(module: bytes) -> str:
 
 
 def test_slices_and_updates_at_the_counter_are_xs_and_ys() -> None:
-    assert raised(COUNTED.replace(b"INDEX", b"%i")) == """\
+    assert (
+        raised(COUNTED.replace(b"INDEX", b"%i"))
+        == """\
 { lambda ; a:f32[2] b:f32[3,2]. let
     c:f32[2] d:f32[3,2] = scan[length=3 num_carry=1
       body={ lambda ; e:f32[2] f:f32[2]. let
@@ -48,3 +50,4 @@ def test_slices_and_updates_at_the_counter_are_xs_and_ys() -> None:
         in (g, e) }
     ] a b
   in (c, d) }"""
+    )

@@ -340,10 +340,14 @@ def test_a_restart_is_the_same_for_any_number_of_workers(workers: int) -> None:
     )
 
 
-def test_a_restart_that_meets_the_first_way_ends_there() -> None:
-    shrunk, _ = run((1, 2, 3, 4, 100), [REMOVE], restart=True)
+def test_a_restart_takes_another_way_and_leaves_the_minimum_where_there_is_none() -> None:
+    events: list[Event[Items]] = []
+    shrunk, _ = run((1, 2, 3, 4, 100), [REMOVE], restart=True, events=events.append)
     assert shrunk.program == (100,)
-    assert shrunk.restarted == 4
+    assert shrunk.restarted == 5
+    assert all(event.name == "remove" for event in events if isinstance(event, Accepted))
+    # What it met on its way was the failure itself, and no other one.
+    assert shrunk.finds == ()
 
 
 @pytest.mark.parametrize("budget", [6, 9, 12])

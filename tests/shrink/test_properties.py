@@ -6,13 +6,14 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import strategies
 from reducer.ir.check import check
-from reducer.ir.codec import identity
+from reducer.ir.codec import encode, identity
 from reducer.ir.equations import Checkpoint, Name, Op, Program, Scan
 from reducer.ir.order import order_key
 from reducer.ir.policies import offloads
@@ -20,7 +21,7 @@ from reducer.ir.walk import blocks, equations
 from reducer.neighbourhood import neighbours
 from reducer.oracle.fake import FakeOracle
 from reducer.oracle.outcome import Compiled, Memory, Rejected, Result
-from reducer.shrink import Shrunk, program_tier, shrink_program
+from reducer.shrink import Shrunk, certify_program, program_tier, shrink_program
 
 Predicate = Callable[[Program], bool]
 
@@ -75,11 +76,20 @@ def erratic(draw: st.DrawFn, program: Program) -> Predicate:
 
 
 def run(program: Program, predicate: Predicate, workers: int = 1) -> tuple[Shrunk[Program], FakeOracle[Program]]:
+    with oracle(predicate, workers) as asked:
+        return shrink_program(program, asked, wanted), asked
+
+
+def oracle(predicate: Predicate, workers: int = 1) -> FakeOracle[Program]:
     def answer(candidate: Program) -> Rejected | Compiled:
         return Rejected("wanted") if predicate(candidate) else Compiled(Memory())
 
-    with FakeOracle(answer, workers, key=identity) as oracle:
-        return shrink_program(program, oracle, wanted), oracle
+    return FakeOracle(answer, workers, key=identity)
+
+
+def certificate(program: Program, predicate: Predicate, workers: int = 1) -> bytes:
+    with oracle(predicate, workers) as asked:
+        return msgspec.json.encode(certify_program(program, asked, wanted))
 
 
 def wanted(result: Result) -> bool:
@@ -91,7 +101,7 @@ def wanted(result: Result) -> bool:
 @settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    max_examples=25,
+    max_examples=15,
 )
 @given(data=st.data())
 def test_the_result_is_wanted_smaller_and_minimal(
@@ -101,13 +111,13 @@ def test_the_result_is_wanted_smaller_and_minimal(
     normal = program_tier().forms[-1]
     start = normal(program)
     predicate = data.draw(kind(start))
-    shrunk, oracle = run(program, predicate)
+    shrunk, asked = run(program, predicate)
     best = shrunk.program
     check(best)
     assert predicate(best)
     assert order_key(best) <= order_key(start)
     assert shrunk.minimal
-    assert oracle.unique_calls == shrunk.compiles
+    assert asked.unique_calls == shrunk.compiles
 
     form = program_tier().forms[0]
     if form(best) != best:
@@ -115,11 +125,41 @@ def test_the_result_is_wanted_smaller_and_minimal(
     failing = [n for n in neighbours(best, form) if predicate(n.program)]
     assert not failing, failing[0]
 
+    assert shrunk.to_fixpoint + shrunk.restarted <= shrunk.compiles
+
+    # A second run changes nothing.
     again, _ = run(best, predicate)
     assert again.program == best
+    assert again.minimal
 
+    # Two workers, and an oracle that knows nothing.
     two, _ = run(program, predicate, workers=2)
-    assert two.program == best
+    assert encode(two.program) == encode(best)
     assert two.history == shrunk.history
     assert two.stats == shrunk.stats
-    assert two.compiles == shrunk.compiles
+    assert (two.compiles, two.to_fixpoint, two.restarted) == (shrunk.compiles, shrunk.to_fixpoint, shrunk.restarted)
+    one = certificate(best, predicate)
+    assert one == certificate(two.program, predicate, workers=2)
+    assert b"fails-the-same" not in one
+
+
+@pytest.mark.parametrize("kind", [monotone, erratic])
+@settings(
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=5,
+)
+@given(data=st.data())
+def test_the_same_command_again_compiles_nothing(
+    kind: Callable[[Program], st.SearchStrategy[Predicate]], data: st.DataObject
+) -> None:
+    program = data.draw(strategies.hunting())
+    predicate = data.draw(kind(program_tier().forms[-1](program)))
+    with oracle(predicate) as known:
+        first = shrink_program(program, known, wanted)
+        certify_program(first.program, known, wanted)
+        asked = known.unique_calls
+        second = shrink_program(program, known, wanted)
+        certify_program(second.program, known, wanted)
+        assert known.unique_calls == asked
+    assert (second.program, second.history) == (first.program, first.history)

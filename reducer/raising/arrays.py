@@ -11,7 +11,7 @@ from reducer.ir.types import Type
 from reducer.raising import attributes
 from reducer.raising.attributes import integer, integers, pairs, text_of
 from reducer.raising.convert import Raiser, handles, metadata, only, out_of, outs_of
-from reducer.raising.frame import Frame
+from reducer.raising.frame import Frame, reshaped
 from reducer.stablehlo.model import Block, Operation, attribute
 
 #: What a reduction's body does -> the primitive, its windowed and cumulative forms, and the primitive itself.
@@ -53,16 +53,6 @@ def _broadcast(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[A
 def _reshape(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]:
     (arg,) = raiser.args(frame, operation)
     return (reshaped(frame, arg, out_of(operation)),)
-
-
-def reshaped(frame: Frame, arg: Arg, out: Type) -> Arg:
-    """A value in another shape."""
-    scalar = frame.scalars.get(arg) if isinstance(arg, int) else arg
-    if frame.type(arg) == out:
-        return arg
-    if isinstance(scalar, Lit):
-        return frame.fill(out, scalar.value)
-    return frame.op("reshape", (arg,), out)
 
 
 @handles("stablehlo.transpose")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from typing import Final
@@ -28,6 +27,7 @@ _DTYPES: Final = {
 }
 _DENSE: Final = re.compile(r"dense<(.*)> : (tensor<.*>)", re.DOTALL)
 _COMPLEX: Final = re.compile(r"\((.+), ?(.+)\)")
+_ELEMENT: Final = re.compile(r"\([^)]*\)|[^\[\],\s]+")
 #: Unpacks the bits of a floating dtype; bfloat16 is the upper half of a float32.
 _BITS: Final = {"float16": ("<e", "<H"), "float32": ("<f", "<I"), "float64": ("<d", "<Q")}
 
@@ -62,13 +62,27 @@ def splat(text: str) -> str | None:
     return canonical_scalar(_scalar(inside, type_.dtype), type_.dtype)
 
 
+def runs(text: str) -> list[tuple[str, int]] | None:
+    """The elements of a constant in order, as runs of equal scalars; None if it is written as bytes."""
+    inside, type_ = _parts(text)
+    if inside.startswith('"'):
+        return None
+    found: list[tuple[str, int]] = []
+    for word in _ELEMENT.findall(inside):
+        scalar = canonical_scalar(_scalar(word, type_.dtype), type_.dtype)
+        if found and found[-1][0] == scalar:
+            found[-1] = (scalar, found[-1][1] + 1)
+        else:
+            found.append((scalar, 1))
+    return found
+
+
 def is_range(text: str) -> bool:
     """True for the constant [0, 1, 2, ...]."""
     inside, type_ = _parts(text)
     if type_.rank != 1 or not type_.integer or not inside.startswith("["):
         return False
-    found = json.loads(inside)
-    return bool(found == list(range(type_.size)))
+    return _ELEMENT.findall(inside) == [str(n) for n in range(type_.size)]
 
 
 def _parts(text: str) -> tuple[str, Type]:

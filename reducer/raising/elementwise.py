@@ -8,12 +8,16 @@ from typing import Final
 from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, Enum, Lit, Transfer
 from reducer.ir.scalars import convert_scalar
-from reducer.ir.types import DTYPES, Memory
+from reducer.ir.types import DTYPES, Memory, Type
 from reducer.raising import attributes, constants
 from reducer.raising.attributes import member, text_of
 from reducer.raising.convert import HANDLERS, Handler, Raiser, handles, metadata, only, out_of, outs_of, placement
-from reducer.raising.frame import Frame
+from reducer.raising.frame import Frame, reshaped
 from reducer.stablehlo.model import Operation, attribute
+
+#: A constant of so few different elements is put together from them; larger ones become inputs.
+MAX_ELEMENTS: Final = 1024
+MAX_RUNS: Final = 16
 
 #: Operation (of the dialects stablehlo and chlo) -> primitive, where nothing but the arguments matters.
 _SAME: Final = {
@@ -120,7 +124,12 @@ def _constant(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Ar
         return (frame.fill(type_, value),)
     if constants.is_range(text):
         return (frame.op("iota", (), type_, dimension=0),)
-    return (raiser.constant(frame, text, type_),)
+    runs = constants.runs(text) if type_.size <= MAX_ELEMENTS else None
+    if runs is None or len(runs) > MAX_RUNS:
+        return (raiser.constant(frame, text, type_),)
+    parts = [frame.fill(Type(type_.dtype, (length,)), value) for value, length in runs]
+    flat = frame.op("concatenate", parts, Type(type_.dtype, (type_.size,)), dimension=0)
+    return (reshaped(frame, flat, type_),)
 
 
 @handles("stablehlo.compare")

@@ -98,3 +98,13 @@ class Frame:
     def block(self, results: Sequence[Arg], before: Sequence[Var] = (), behind: Sequence[Var] = ()) -> Block:
         """The finished block, with parameters for what it captured before or behind its own."""
         return Block((*before, *self.params, *behind), tuple(self.eqns), tuple(results))
+
+
+def reshaped(frame: Frame, arg: Arg, out: Type) -> Arg:
+    """A value in another shape."""
+    scalar = frame.scalars.get(arg) if isinstance(arg, int) else arg
+    if frame.type(arg) == out:
+        return arg
+    if isinstance(scalar, Lit):
+        return frame.fill(out, scalar.value)
+    return frame.op("reshape", (arg,), out)

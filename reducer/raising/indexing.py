@@ -9,10 +9,10 @@ from typing import Final
 from reducer.errors import ProgramError
 from reducer.ir.equations import Arg, ConvDims, Enum, GatherDims, ScatterDims
 from reducer.raising import attributes
-from reducer.raising.arrays import body_operation, precision, reshaped
+from reducer.raising.arrays import body_operation, precision
 from reducer.raising.attributes import flag, integer, integers, member, pairs, text_of
 from reducer.raising.convert import Raiser, handles, metadata, out_of, outs_of
-from reducer.raising.frame import Frame
+from reducer.raising.frame import Frame, reshaped
 from reducer.stablehlo.model import Block, Operation, Value, all_operations, attribute
 
 _SCATTERS: Final = {

@@ -14,7 +14,7 @@ class Index(Enum):
 
     FORWARD = "forward"
     BACKWARD = "backward"
-    #: In a loop that runs once it is 0 either way.
+    #: A loop that runs once needs no counter: 0 is the index either way.
     BOTH = "both"
 
     @classmethod
@@ -36,13 +36,12 @@ def indices(body: Block, counter: int, start: int, length: int) -> dict[int, Ind
             known.visit(eqn)
     out: dict[int, Index] = {}
     for var, (a, b) in known.linear.items():
-        if length == 1:
-            if a * start + b == 0:
-                out[var] = Index.BOTH
-        elif (a, b) == (1, -start):
+        if (a, b) == (1, -start):
             out[var] = Index.FORWARD
         elif (a, b) == (-1, start + length - 1):
             out[var] = Index.BACKWARD
+        elif length == 1 and a * start + b == 0:
+            out[var] = Index.BOTH
     return out
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from reducer.corpus import Case, Corpus, Found
+from reducer.evidence import certified
 from reducer.hunt.finds import Find
 from reducer.hunt.reductions import Unstable
 from reducer.ir.codec import identity
@@ -63,6 +64,7 @@ class RealWorkshop:
         self._want_ledger = want_ledger
         # As the hunt itself: what places nothing in host memory is not compiled, and cannot be the failure.
         self._oracle = ProgramOracle(pool, priority=_REDUCING, require_host_placement=True, want_ledger=want_ledger)
+        self._certifying = ProgramOracle(pool, priority=_REDUCING, want_ledger=want_ledger)
         self._date = datetime.date.today().isoformat()
 
     def known(self, signature: str) -> bool:
@@ -123,6 +125,9 @@ class RealWorkshop:
             start=find.start,
             finds=max(finds - find.counted, 1),
         )
+        if find.reduced_seconds is not None:
+            # The reduction has asked about nearly all of it; what a report shows is worth the dozen compiles more.
+            case = certified(case, find.tier, self._certifying)
         stored = self._corpus.add(case, files, count=find.counted < finds)
         find.counted = finds
         find.case = str(stored.path)
@@ -189,6 +194,7 @@ class RealWorkshop:
                 wanted,
                 level=find.tier,
                 budget=self._budget,
+                restart=False,  # half as much again for one failure in a dozen: `reduce` does it
                 label=failure,
                 events=events,
             )

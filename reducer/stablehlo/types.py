@@ -6,6 +6,8 @@ import functools
 import re
 from typing import NamedTuple
 
+from reducer.errors import ProgramError
+
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)([a-z]\w*|complex<\w+>)>")
 
 
@@ -36,19 +38,30 @@ def tensor(text: str) -> Tensor | None:
     return Tensor(tuple(int(n) for n in match[1].split("x")[:-1]), match[2])
 
 
-def zero(type_text: str) -> str | None:
-    """The text of an attribute that fills a tensor of this type with zeros; None where there is none."""
+def fill(type_text: str, scalar: int = 0) -> str:
+    """The text of an attribute that fills a tensor of this type with 0 or 1.
+
+    Raises:
+        ProgramError: the type has no constants, as a token, or none that are known here.
+    """
     found = tensor(type_text)
-    if found is None:
-        return None
-    if found.element == "i1":
-        scalar = "false"
-    elif re.fullmatch(r"u?i\d+", found.element):
-        scalar = "0"
-    elif re.fullmatch(r"(?:bf|tf|f)\d+\w*", found.element):
-        scalar = "0.000000e+00"
-    elif found.element in ("complex<f32>", "complex<f64>"):
-        scalar = "(0.000000e+00,0.000000e+00)"
-    else:
-        return None
-    return f"dense<{scalar}> : {type_text}"
+    if found is not None:
+        if found.element == "i1":
+            return f"dense<{'true' if scalar else 'false'}> : {type_text}"
+        if re.fullmatch(r"u?i\d+", found.element):
+            return f"dense<{scalar}> : {type_text}"
+        if re.fullmatch(r"(?:bf|tf|f)\d+\w*", found.element):
+            return f"dense<{scalar}.000000e+00> : {type_text}"
+        if found.element in ("complex<f32>", "complex<f64>"):
+            return f"dense<({scalar}.000000e+00,0.000000e+00)> : {type_text}"
+    raise ProgramError(f"no constant of type {type_text}")
+
+
+def is_filled(attribute: str) -> bool:
+    """True for a constant that is a splat of 0 or 1."""
+    return re.fullmatch(r"dense<\(?(?:[01]|[01]\.0*e\+00|true|false)(?:,0\.0*e\+00\))?> : .*", attribute) is not None
+
+
+def is_splat(attribute: str) -> bool:
+    """True for a constant all of whose elements are one number."""
+    return re.fullmatch(r"dense<[^\[\]\"]*> : tensor<.*", attribute) is not None

@@ -1,0 +1,66 @@
+"""StableHLO modules as candidates, and the ordinary way to shrink one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reducer.errors import ProgramError
+from reducer.oracle.base import Oracle
+from reducer.oracle.outcome import Result
+from reducer.passes.modules import MODULE_PASSES
+from reducer.shrink.driver import shrink
+from reducer.shrink.model import Event, Shrunk, Tier
+from reducer.stablehlo.check import check, endless
+from reducer.stablehlo.model import Module
+from reducer.stablehlo.normal import inlined, numbered, tidied
+from reducer.stablehlo.order import identity, order_key, size
+from reducer.stablehlo.text import to_text
+
+
+def _check_sensible(module: Module) -> None:
+    check(module)
+    where = endless(module)
+    if where is not None:
+        raise ProgramError("a loop that may never end", where=where)
+
+
+def module_tier(*, sensible: bool = True) -> Tier[Module]:
+    """The tier of modules. With `sensible` a module with a loop that may never end is no candidate."""
+    return Tier(
+        name="stablehlo",
+        forms=(inlined, tidied, numbered),
+        check=_check_sensible if sensible else check,
+        key=identity,
+        order_key=order_key,
+        size=size,
+        text=to_text,
+    )
+
+
+def shrink_module(
+    module: Module,
+    oracle: Oracle[Module],
+    wanted: Callable[[Result], bool],
+    *,
+    budget: int | None = None,
+    label: Callable[[Result], str | None] | None = None,
+    events: Callable[[Event[Module]], None] | None = None,
+) -> Shrunk[Module]:
+    """`shrink` with all passes for modules and the final sweep of the neighbourhood: the result is 1-minimal.
+
+    If every loop of the module ends, every loop of the result does.
+
+    Raises:
+        StartError: the module does not fail as wanted.
+        WorkerError, TargetError: the oracle cannot answer any more.
+    """
+    return shrink(
+        module,
+        oracle,
+        wanted,
+        tier=module_tier(sensible=endless(module) is None),
+        passes=MODULE_PASSES,
+        budget=budget,
+        label=label,
+        events=events,
+    )

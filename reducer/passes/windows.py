@@ -2,7 +2,8 @@
 
 A single step can be impossible where two together are possible: a loop and the loop around it, a value and the only
 use of it. Within a window of four equations in program order every choice of two or more is tried, each of them
-deleted or, if it is a region, unwrapped.
+deleted or, if it is a region, unwrapped. Of a program of sixteen equations that are some eighty questions; in somewhat
+larger ones only pairs of neighbours are tried.
 """
 
 from __future__ import annotations
@@ -18,22 +19,23 @@ from reducer.ir.walk import Path, equations
 from reducer.passes.base import Candidate
 
 WINDOW = 4
-#: Above this many equations a program is not small, and the number of windows would be.
-LARGEST = 16
+#: Up to so many equations windows are of that size, then of two, and above the second number there are none.
+LARGEST, LARGER = 16, 32
 
 #: What is done to one equation: None deletes it, else the field of the block that takes its place.
 _Step = tuple[Path, int, str | None]
 
 
 def windows(program: Program) -> Iterator[Candidate[Program]]:
-    """Two to four of four consecutive equations deleted or unwrapped together; large choices first."""
+    """Two to four of four consecutive equations (or two) deleted or unwrapped together; large choices first."""
     places = [(path, i, eqn) for path, i, eqn in equations(program) if not isinstance(eqn, Fill)]
-    if len(places) > LARGEST:
+    if len(places) > LARGER:
         return
+    width = WINDOW if len(places) <= LARGEST else 2
     seen: set[frozenset[_Step]] = set()
-    for size in range(WINDOW, 1, -1):
-        for start in range(max(len(places) - WINDOW, 0) + 1):
-            window = places[start : start + WINDOW]
+    for size in range(width, 1, -1):
+        for start in range(max(len(places) - width, 0) + 1):
+            window = places[start : start + width]
             for choice in product(*(_options(path, i, eqn) for path, i, eqn in window)):
                 steps = frozenset(step for step in choice if step is not None)
                 if len(steps) == size and steps not in seen:

@@ -9,6 +9,7 @@ from reducer.ir.equations import Checkpoint, Program, Scan
 from reducer.ir.policies import OffloadNames
 from reducer.ir.types import parse_type
 from reducer.ir.walk import equations
+from reducer.passes.windows import LARGER, LARGEST, windows
 
 
 def test_two_go_where_neither_could_go_alone(run: Callable[..., str]) -> None:
@@ -27,6 +28,21 @@ def test_two_go_where_neither_could_go_alone(run: Callable[..., str]) -> None:
   in (b,) }
 """
     )
+
+
+def test_pairs_only_in_a_larger_program_and_nothing_in_a_large_one() -> None:
+    b = Builder()
+    x = b.param(parse_type("f32[4]"))
+    for _ in range(LARGEST):
+        x = b.op("sin", x)
+    small = list(windows(Program(b.block(x))))
+    x = b.op("sin", x)
+    larger = list(windows(Program(b.block(x))))
+    # Of n equations in a row: n-3 fours, 3(n-3)+1 threes and 3(n-2) pairs; or the n-1 pairs of neighbours.
+    assert (len(small), len(larger)) == (13 + 40 + 42, 16)
+    for _ in range(LARGER - LARGEST):
+        x = b.op("sin", x)
+    assert list(windows(Program(b.block(x)))) == []
 
 
 def test_regions_around_each_other_go_together(run: Callable[..., str]) -> None:

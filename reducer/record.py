@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import platform
 from collections.abc import Mapping
 from typing import Any, Literal
+
+import msgspec
 
 from reducer.corpus import Case, CaseTarget, Found, OutcomeRecord, Start, TierMinimum, slug_for
 from reducer.corpus.case import TIERS, Tier, release_name, without_paths
@@ -14,12 +17,13 @@ from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.ir.tiers import ProgramTier
 from reducer.lowering.script import Recorded, fragments_of, module_script, repro_script
+from reducer.oracle.beside import comparison_of
 from reducer.oracle.environment import relevant_environment
 from reducer.oracle.jobs import module_partitions
 from reducer.oracle.outcome import Crashed, Rejected, Result, TimedOut
-from reducer.oracle.signature import LOST_OFFLOAD, Signature, signature
+from reducer.oracle.signature import FLAKY, Signature, signature
 from reducer.oracle.target import Target
-from reducer.oracle.verdict import verdict
+from reducer.oracle.verdict import Kind, verdict
 
 _FAILS = {
     "rejected": "The XLA:TPU compiler rejects this program",
@@ -27,6 +31,15 @@ _FAILS = {
     "timed-out": "The XLA:TPU compiler does not come to an end on this program",
     "compiled": "The XLA:TPU compiler compiles this program, but what should lie in host memory stays on the device",
 }
+
+
+_OURS = {
+    "pair-differs": "The XLA:TPU compiler compiles this program, and fails on another one that means the same",
+    "offload-costs": "With its offload this program, scaled up, needs more device memory than without it",
+    "slow-compile": "The XLA:TPU compiler takes far longer for this program than its size explains",
+}
+#: Runs of the script of a flaky failure, until one fails.
+_FLAKY_RUNS = 10
 
 
 def environment_of(target: Target) -> dict[str, str]:
@@ -61,6 +74,27 @@ def recorded(record: OutcomeRecord, found: Signature) -> Recorded:
 def _scripted(record: OutcomeRecord) -> Literal["compiled", "rejected", "crashed", "timed-out"]:
     assert record.outcome in ("compiled", "rejected", "crashed", "timed-out"), "a case holds a failure"
     return record.outcome
+
+
+def compared(own: Recorded, result: Result, target: Target) -> Recorded:
+    """What a script compares with where the failure is not one of the program alone."""
+    if result.slow:
+        return dataclasses.replace(own, slower_than=result.slow_limit)
+    beside = result.beside
+    if beside is None or not beside.differs:
+        return own
+    if beside.what == "offload-costs":
+        return dataclasses.replace(own, costs=True)
+    (twin,) = beside.results
+    failing = verdict(twin).failure
+    assert failing is not None, "the twin fails"
+    return dataclasses.replace(own, beside=recorded(record_of(target, twin), failing))
+
+
+def beside_of(program: Program, found: Signature) -> tuple[Program, ...]:
+    """The programs that a script compiles beside the program itself."""
+    comparison = comparison_of(found.code, found.text)
+    return comparison.others(program) if comparison is not None else ()
 
 
 def script_of(case: Case, module: str = "") -> str | None:
@@ -111,7 +145,8 @@ def signature_of(record: OutcomeRecord) -> Signature | None:
         case "timed-out":
             found = signature(TimedOut(0.0))
         case "compiled":
-            found = Signature(LOST_OFFLOAD, invariant=record.signature.removeprefix(f"{LOST_OFFLOAD} "))
+            code, _, invariant = record.signature.partition(" ")
+            found = Signature(code, invariant=invariant)
         case _:
             found = None
     return found if found is not None and found.text == record.signature else None
@@ -119,9 +154,10 @@ def signature_of(record: OutcomeRecord) -> Signature | None:
 
 def words_of(record: OutcomeRecord, found: Signature) -> dict[str, Any]:
     """What a script says first, for people."""
+    fails = _OURS.get(found.code, _FAILS[record.outcome])
     return {
         "signature": f"Signature: {found.text}",
-        "description": f"{_FAILS[record.outcome]} (found on libtpu {record.libtpu}, {record.topology}).",
+        "description": f"{fails} (found on libtpu {record.libtpu}, {record.topology}).",
     }
 
 
@@ -135,6 +171,7 @@ def case_of_minima(
     start: Start | None = None,
     finds: int = 1,
     notes: tuple[str, ...] = (),
+    kind: Kind | None = None,
 ) -> Case:
     """The case of minima that fail with `found` on `target`; `result` is the answer about the one of the highest tier.
 
@@ -147,8 +184,9 @@ def case_of_minima(
         start: the find before reduction.
         finds: how often the failure was met.
         notes: for people.
+        kind: what sort of failure it is, if the result alone does not tell.
     """
-    kind = verdict(result).kind
+    kind = kind or verdict(result).kind
     assert kind is not None, "a case holds a failure"
     highest = next(tier for tier in TIERS if tier in minima)
     return Case(
@@ -193,9 +231,10 @@ def case_of(
     record = record_of(target, result)
     script = repro_script(
         program,
-        recorded(record, found),
+        compared(recorded(record, found), result, target),
         topology=target.topology,
         options=target.options,
+        beside=beside_of(program, found),
         **words_of(record, found),
     )
     files: dict[str, bytes | str] = {"repro.py": script}
@@ -208,4 +247,47 @@ def case_of(
     return case, files
 
 
-__all__ = ["case_of", "case_of_minima", "environment_of", "recorded", "script_of", "signature_of", "words_of"]
+def flaky_case_of(
+    program: Program,
+    tier: ProgramTier,
+    result: Result,
+    counts: Mapping[str, int],
+    target: Target,
+    *,
+    how: Found,
+    finds: int = 1,
+) -> tuple[Case, dict[str, bytes | str]]:
+    """As `case_of`, of a failure that comes and goes: `result` is one that fails, `counts` how often it ended how."""
+    failing = verdict(result).failure
+    assert failing is not None, "one of the runs failed"
+    found = Signature(FLAKY, invariant=failing.text)
+    runs = sum(counts.values())
+    record = msgspec.structs.replace(
+        record_of(target, result),
+        signature=found.text,
+        family=found.family,
+        rates={name: round(count / runs, 3) for name, count in sorted(counts.items())},
+    )
+    script = repro_script(
+        program,
+        dataclasses.replace(recorded(record, failing), runs=_FLAKY_RUNS),
+        topology=target.topology,
+        options=target.options,
+        signature=f"Signature: {found.text}",
+        description=f"{_FAILS[record.outcome]} in some runs and not in others (found on libtpu {record.libtpu}).",
+    )
+    minimum = TierMinimum(size=size(program), program=program, script="repro.py")
+    case = case_of_minima({tier: minimum}, found, result, target, how=how, finds=finds, kind="flaky")
+    return msgspec.structs.replace(case, outcomes=(record,)), {"repro.py": script}
+
+
+__all__ = [
+    "case_of",
+    "case_of_minima",
+    "environment_of",
+    "flaky_case_of",
+    "recorded",
+    "script_of",
+    "signature_of",
+    "words_of",
+]

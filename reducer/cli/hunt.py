@@ -71,7 +71,8 @@ DEFAULT_CORPUS = Path("finds")
     "--kinds",
     "wish",
     metavar="KIND,...",
-    help="Look for these sorts of failure only: error, lost-offload; default: all.",
+    help="Look for these sorts of failure only: error, lost-offload, offload-costs, pair-differs, slow-compile, flaky; "
+    "default: all.",
 )
 @click.option("--timeout", type=Seconds(min=0.1), metavar="SECONDS", help="Per compile; default 60.")
 @json_option
@@ -160,14 +161,16 @@ def _hunt(
     from reducer.cli.session import open_pool, require_compatible
     from reducer.corpus import Corpus
     from reducer.hunt import Hunt, Source
+    from reducer.hunt.besides import Besides
     from reducer.hunt.workshop import RealWorkshop
+    from reducer.oracle.beside import BesideOracle
     from reducer.oracle.programs import ProgramOracle
     from reducer.reduction.saving import require_writable
     from reducer.report.markdown import markdown
     from strategies import hunting
 
     known = _known(excluded)
-    want_ledger = "lost-offload" in kinds
+    want_ledger = any(kind not in ("error", "flaky") for kind in kinds)
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
     require_writable(folder, "--corpus")
     with contextlib.ExitStack() as stack:
@@ -187,6 +190,7 @@ def _hunt(
                 known=known,
                 budget=budget,
                 want_ledger=want_ledger,
+                want_flaky="flaky" in kinds,
             ),
             seconds=seconds,
             grace=grace,
@@ -199,6 +203,7 @@ def _hunt(
             compiles=lambda: pool.stats().compiled,
             backlog=backlog,
             kinds=kinds,
+            besides=Besides(lambda comparison: BesideOracle(pool, comparison), kinds),
         )
 
         def end() -> None:
@@ -285,4 +290,8 @@ def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:
         show_failures(summary.signatures)
     for flaky in summary.flaky:
         seen = ", ".join(f"{count}x {name}" for name, count in flaky.repeats.items())
-        click.echo(one_line(f"flaky, not counted: {flaky.signature} ({flaky.finds} finds; repeated: {seen})", 400))
+        click.echo(
+            one_line(
+                f"flaky, not counted: {flaky.signature} ({flaky.finds} finds; repeated: {seen}) {flaky.case}", 400
+            ).rstrip()
+        )

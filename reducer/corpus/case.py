@@ -81,7 +81,8 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
 
     `signature` and `family` are empty unless it failed; `message` is the compiler's text without paths of the machine
     it ran on, cut to `MESSAGE_CAP`. Of a lost offload, `lost` are the shapes, as HLO prints them, that lie in device
-    memory alone, and `carried` those that a loop carries there.
+    memory alone, and `carried` those that a loop carries there. Of a slow compile, `slow_limit` are the seconds that it
+    was expected to take less than. Of a flaky failure, `rates` are the share of each signature or outcome.
     """
 
     libtpu: str
@@ -95,6 +96,8 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
     jaxlib: str = ""
     lost: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
+    slow_limit: float | None = None
+    rates: dict[str, float] = {}
 
     @classmethod
     def of(

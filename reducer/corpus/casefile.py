@@ -219,7 +219,11 @@ def _validate(case: Case, name: str) -> None:
     for option in target.options:
         rules.matches(_OPTION, option, "target.options", "the name of a compiler option")
     for i, record in enumerate(case.outcomes):
-        _validate_target(rules, record.libtpu, record.sha256, record.topology, f"outcomes[{i}]")
+        place = f"outcomes[{i}]"
+        _validate_target(rules, record.libtpu, record.sha256, record.topology, place)
+        rules.numbers(record, place, "slow_limit")
+        shares = all(math.isfinite(share) and 0 <= share <= 1 for share in record.rates.values())
+        rules.require(shares, f"{place}.rates", "must be shares between 0 and 1")
     places = [record.where for record in case.outcomes]
     rules.require(len(set(places)) == len(places), "outcomes", "two records for one libtpu and topology")
     if case.found is not None:

@@ -12,11 +12,17 @@ import msgspec
 from reducer.corpus.case import MESSAGE_CAP, Case, OutcomeRecord
 from reducer.corpus.store import Corpus
 from reducer.errors import InputError
+from reducer.oracle.beside import BesideOracle, TimedOracle, comparison_of
 from reducer.oracle.jobs import Job, ModuleJob
-from reducer.oracle.outcome import Result, clip
+from reducer.oracle.outcome import Result, Skipped, clip
 from reducer.oracle.pool import Pool
+from reducer.oracle.signature import FLAKY, Signature
 from reducer.oracle.target import Target, resolve_target
 from reducer.oracle.verdict import said_of, verdict
+
+
+#: Runs of a case whose failure comes and goes.
+FLAKY_RUNS = 8
 
 
 class Runner:
@@ -42,8 +48,31 @@ class Runner:
             TargetError, WorkerError: the compiler cannot be had.
         """
         pool = self._pool(case)
-        result = pool.submit(case_job(self._corpus, case), want_ledger=True).result()
-        return record_of(pool.target, result)
+        if case.kind == "flaky":
+            return self._repeated(case, pool)
+        return record_of(pool.target, self._asked(case, pool))
+
+    def _asked(self, case: Case, pool: Pool) -> Result:
+        program, expected = case.minimum.program, case.expected()
+        comparison = comparison_of(case.kind, case.signature)
+        if comparison is not None and program is not None:
+            result = BesideOracle(pool, comparison).submit(program).result()
+            if isinstance(result.answer, Skipped):
+                raise InputError(f"{case.slug}: cannot be compared: {result.answer.reason}")
+            return result
+        if case.kind == "slow-compile" and program is not None and expected is not None and expected.slow_limit:
+            return TimedOracle(pool, expected.slow_limit).submit(program).result()
+        return pool.submit(case_job(self._corpus, case), want_ledger=True).result()
+
+    def _repeated(self, case: Case, pool: Pool) -> OutcomeRecord:
+        """Of a failure that comes and goes one run says nothing: flaky if any run differs from another."""
+        repeats = pool.confirm(case_job(self._corpus, case), FLAKY_RUNS, want_ledger=True).result()
+        failing = [result for result in repeats.results if verdict(result).failure is not None]
+        record = record_of(pool.target, failing[0] if failing else repeats.results[0])
+        if repeats.stable or not failing:
+            return record
+        found = Signature(FLAKY, invariant=record.signature)
+        return msgspec.structs.replace(record, signature=found.text, family=found.family, rates=repeats.rate)
 
     def _pool(self, case: Case) -> Pool:
         key = (case.target.topology, *sorted(case.target.options.items()))
@@ -98,6 +127,8 @@ def record_of(target: Target, result: Result) -> OutcomeRecord:
     if not record.message:
         # A lost offload has no message of the compiler's: the ledger says what was lost.
         record = msgspec.structs.replace(record, message=clip(said_of(result), MESSAGE_CAP))
+    if result.slow:
+        return msgspec.structs.replace(record, slow_limit=result.slow_limit)
     ledger = result.ledger
     if verdict(result).kind != "lost-offload" or ledger is None:
         return record

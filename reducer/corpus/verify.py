@@ -81,9 +81,14 @@ def judge(case: Case, seen: OutcomeRecord) -> Verdict:
     """Compare a rerun with what is expected on that libtpu file and topology (`expectation`).
 
     Where exactly that file is on record, the signature must be equal. On a release without a record the same family
-    counts as the same failure, because releases reword their messages.
+    counts as the same failure, because releases reword their messages. That a slow compile is fast now, or that what
+    comes and goes did not come, is not judged.
     """
     if seen.outcome == "incompatible":
+        return Verdict.NOT_JUDGED
+    if seen.signature != case.signature and (
+        case.kind == "flaky" or (case.kind == "slow-compile" and _compiles(seen))
+    ):
         return Verdict.NOT_JUDGED
     record = expectation(case, seen)
     should_compile = record is not None and _compiles(record)

@@ -14,13 +14,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
 from reducer.errors import ProgramError
+from reducer.hunt.besides import Besides
 from reducer.hunt.finds import Find, Rate, Snapshot, Summary, flaky_rows, rows
 from reducer.hunt.ledger import Ledger
+from reducer.hunt.pace import Pace
 from reducer.hunt.reductions import Workshop
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.skeleton import skeleton
 from reducer.oracle.base import Oracle
+from reducer.oracle.beside import timed
 from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Result, Skipped, TimedOut
 from reducer.oracle.verdict import KINDS, Kind, said_of, verdict
 
@@ -73,13 +76,15 @@ class Hunt:
         compiles: Callable[[], int] | None = None,
         backlog: Sequence[Find] = (),
         kinds: Collection[Kind] = KINDS,
+        besides: Besides | None = None,
     ) -> None:
         """Hunt for `seconds`; confirming and shrinking what was found get up to `grace` seconds more.
 
         `notify` gets one line per event, `progress` a snapshot several times a second, `checkpoint` is called now and
         then so that a killed hunt can be resumed. `busy_seconds` is read for the worker-busy fraction, `compiles` for
         the rate of everything compiled. `backlog` are finds of an earlier hunt still to be shrunk. `kinds` are the
-        sorts of failure to look for; lost offloads need an oracle that gives memory ledgers.
+        sorts of failure to look for; lost offloads need an oracle that gives memory ledgers, and `besides` compares
+        programs with others that mean the same.
         """
         self._programs = programs
         self._oracle = oracle
@@ -88,6 +93,7 @@ class Hunt:
         self._notify, self._progress, self._checkpoint = notify, progress, checkpoint
         self._kinds = frozenset(kinds)
         self._busy, self._compiles = busy_seconds, compiles
+        self._besides, self._pace = besides, Pace()
         self._ledger = Ledger(workshop, notify=notify, elapsed=lambda: self.elapsed, kinds=self._kinds)
         self.tally = self._ledger.tally
         self._reductions = self._ledger.reductions
@@ -142,7 +148,7 @@ class Hunt:
         room = self._oracle.workers * (1 + _AHEAD)
         more = True
         try:
-            while self.elapsed < self._seconds and self._going_on() and (more or flying):
+            while self.elapsed < self._seconds and self._going_on() and (more or flying or self._comparing):
                 try:
                     self._submit(flying, room)
                 except Exhausted:
@@ -150,6 +156,7 @@ class Hunt:
                 done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
                 for future in [one for one in flying if one in done]:  # in the order of asking, not of a set
                     self._take(flying.pop(future), future.result())
+                self._take_compared()
                 if not flying:
                     time.sleep(0.005)
                 self._show()
@@ -157,6 +164,12 @@ class Hunt:
             self._busy_fraction = self._busy() / max(self.elapsed * self._oracle.workers, 1e-9)
             for future in flying:
                 future.cancel()
+            if self._besides is not None:
+                self._besides.cancel()
+
+    @property
+    def _comparing(self) -> bool:
+        return self._besides is not None and self._besides.waiting
 
     def _going_on(self) -> bool:
         return not self._stop.is_set() and self._reductions.trouble is None
@@ -203,6 +216,25 @@ class Hunt:
             else:
                 self._note_ledger(result)
                 self._ledger.meet(program, found, said_of(result), generated=True)
+                self._measure(program, result)
+                if self._besides is not None and found.word == "ok" and result.ledger and result.ledger.lines:
+                    self._besides.consider(program)
+
+    def _measure(self, program: Program, result: Result) -> None:
+        """A program that takes much longer to compile than others of its size is a failure, if it does so again."""
+        if "slow-compile" not in self._kinds or result.cached or not isinstance(result.answer, Compiled):
+            return
+        limit = self._pace.limit(result.lines)
+        self._pace.note(result.lines, min(result.seconds_compile, result.cpu_compile))
+        if limit is not None:
+            judged = timed(result, limit)
+            if judged.slow:
+                self._ledger.meet(program, verdict(judged), said_of(judged), limit=limit)
+
+    def _take_compared(self) -> None:
+        for program, result in self._besides.done() if self._besides is not None else ():
+            self.tally.compared += result.beside is not None
+            self._ledger.meet(program, verdict(result), said_of(result))
 
     def _note_ledger(self, result: Result) -> None:
         """Say once why memory ledgers cannot be had here; counted each time."""
@@ -276,6 +308,7 @@ class Hunt:
             skipped=dict(self.tally.skipped),
             excused=dict(+excused),
             unjudged=self.tally.unjudged,
+            compared=self.tally.compared,
             skeletons=len(self.tally.skeletons),
             signatures=rows(finds),
             flaky=flaky_rows(list(self.tally.finds.values())),

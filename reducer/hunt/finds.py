@@ -31,6 +31,7 @@ class Find(msgspec.Struct, eq=False):
     `start` is the program as it was met, `program` the smallest so far. `finds` counts how often the failure was
     met, `failing` the generated programs among these, `counted` how many of them the corpus knows of. `before` is
     the saved find that this smaller one would replace. `repeats` says how often it ended how in a fresh worker.
+    `limit` is in seconds, of a slow compile: what is expected to take less.
     """
 
     signature: str
@@ -55,6 +56,7 @@ class Find(msgspec.Struct, eq=False):
     reduced_seconds: float | None = None
     before: Find | None = None
     repeats: dict[str, int] = {}
+    limit: float = 0.0
 
     @property
     def sure(self) -> bool:
@@ -70,13 +72,15 @@ class Find(msgspec.Struct, eq=False):
 class Tally:
     """Counts of a hunt. `compiled` are generated programs put to the compiler, distinct by lowered module.
 
-    `unjudged` are those of them that compiled, and of which no memory ledger could be had.
+    `unjudged` are those of them that compiled, and of which no memory ledger could be had; `compared` those that were
+    compared with programs that mean the same (whose compiles are in none of these counts).
     """
 
     def __init__(self) -> None:
         self.generated = 0
         self.compiled = 0
         self.unjudged = 0
+        self.compared = 0
         self.skipped: Counter[str] = Counter()
         self.excused: Counter[str] = Counter()
         self.skeletons: set[str] = set()
@@ -159,6 +163,7 @@ class FlakyRow(msgspec.Struct, frozen=True):
     finds: int
     size: int
     repeats: dict[str, int]
+    case: str = ""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -170,6 +175,7 @@ class Summary(msgspec.Struct, frozen=True):
     skipped: dict[str, int] = {}
     excused: dict[str, int] = {}
     unjudged: int = 0
+    compared: int = 0
     skeletons: int = 0
     signatures: tuple[SignatureRow, ...] = ()
     flaky: tuple[FlakyRow, ...] = ()
@@ -214,7 +220,7 @@ def rows(finds: Iterable[Find]) -> tuple[SignatureRow, ...]:
 def flaky_rows(finds: Iterable[Find]) -> tuple[FlakyRow, ...]:
     """The summary's lines for finds that were not there each time."""
     return tuple(
-        FlakyRow(find.signature, find.kind, find.tier, find.strategy, find.finds, find.size, find.repeats)
+        FlakyRow(find.signature, find.kind, find.tier, find.strategy, find.finds, find.size, find.repeats, find.case)
         for find in finds
         if find.state == "flaky"
     )

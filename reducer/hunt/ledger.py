@@ -36,7 +36,9 @@ class Ledger:
         self._elapsed = elapsed
         self._lock = threading.Lock()
         self.tally = Tally()
-        self.reductions = Reductions(workshop, side_finds=self._take_side_finds, restore=self._restore, notify=notify)
+        self.reductions = Reductions(
+            workshop, side_finds=self._take_side_finds, restore=self._restore, forget=self._forget, notify=notify
+        )
 
     def take_over(self, find: Find) -> None:
         """Queue a find of an earlier hunt."""
@@ -44,9 +46,19 @@ class Ledger:
         self.reductions.add(find)
 
     def meet(
-        self, program: Program, judged: Verdict, message: str, *, strategy: str = "", generated: bool = False
+        self,
+        program: Program,
+        judged: Verdict,
+        message: str,
+        *,
+        strategy: str = "",
+        generated: bool = False,
+        limit: float = 0.0,
     ) -> None:
-        """Count a failure; a new one, or a smaller one than the minimum, is queued. What is none is passed over."""
+        """Count a failure; a new one, or a smaller one than the minimum, is queued. What is none is passed over.
+
+        `generated`: the failure of a generated program itself; `limit` is that of a slow compile.
+        """
         found, kind = judged.failure, judged.kind
         if found is None or kind is None or kind not in self._kinds:
             return
@@ -72,6 +84,7 @@ class Ledger:
                 started_size=size(program),
                 first_seconds=self._elapsed(),
                 failing=int(generated),
+                limit=limit,
                 size=size(program),
             )
             self.tally.finds[found.text, sort] = find
@@ -115,6 +128,12 @@ class Ledger:
         self.tally.finds[known.signature, known.sort] = again
         self._notify(f"smaller find of {known.slug}: {again.size} equations")
         self.reductions.add(again)
+
+    def _forget(self, find: Find) -> None:
+        """It was not there when it was repeated, and that says nothing: a busy machine compiles slowly."""
+        with self._lock:
+            self.tally.finds.pop((find.signature, find.sort), None)
+            self.tally.excused["slow only once"] += 1
 
     def _restore(self, find: Find) -> None:
         """The smaller find was not real: go back to the one before."""

@@ -44,6 +44,13 @@ class Workshop(Protocol):
         """Repeat the failure in a fresh worker."""
         ...
 
+    def keep_flaky(self, find: Find) -> None:
+        """Save a find that did not come each time as what it is, with its rates; not if its repeats say nothing.
+
+        Raises `StorageError` when the corpus cannot be written.
+        """
+        ...
+
     def keep(self, find: Find) -> None:
         """Save the find as it is now; sets `find.case` and `find.counted`. Called again as it gets smaller.
 
@@ -79,11 +86,13 @@ class Reductions:
         *,
         side_finds: Callable[[Find, list[tuple[Program, Result]]], None],
         restore: Callable[[Find], None],
+        forget: Callable[[Find], None],
         notify: Callable[[str], None],
     ) -> None:
         self._workshop = workshop
         self._side_finds = side_finds
         self._restore = restore
+        self._forget = forget
         self._notify = notify
         self._changed = threading.Condition()
         self._new: deque[Find] = deque()
@@ -178,14 +187,25 @@ class Reductions:
             find.state = "new"
             raise
         if not real:
-            seen = ", ".join(f"{count}x {name}" for name, count in find.repeats.items())
-            self._drop(find, f"is flaky and not counted; repeated in a fresh worker: {seen or 'another outcome'}")
+            self._unreal(find)
             return True
         with self._changed:
             find.state = "confirmed"
             self._ready.append(find)
             self._changed.notify_all()
         return True
+
+    def _unreal(self, find: Find) -> None:
+        """A failure that did not come each time."""
+        if find.kind == "slow-compile":
+            (self._forget if find.before is None else self._restore)(find)
+            self._done()
+            return
+        if find.before is None:
+            self._workshop.keep_flaky(find)
+        seen = ", ".join(f"{count}x {name}" for name, count in find.repeats.items()) or "another outcome"
+        kept = f": {find.case}" if find.case else ""
+        self._drop(find, f"is flaky and not counted; repeated in a fresh worker: {seen}{kept}")
 
     def _drop(self, find: Find, why: str) -> None:
         find.state = "flaky"

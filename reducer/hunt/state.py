@@ -47,6 +47,7 @@ class Pending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: int
     kind: Kind = "error"
     case: str = ""
+    limit: float = 0.0
 
 
 class HuntState(msgspec.Struct, frozen=True):
@@ -99,6 +100,7 @@ def save_state(corpus: Path, *, seed: int, batch: int, target: Target, pending: 
             counted=find.counted,
             kind=find.kind,
             case=Path(find.case).name,
+            limit=find.limit,
         )
         for find in pending
     )
@@ -148,6 +150,8 @@ def _find(number: int, row: Pending, corpus: Path) -> Find:
         and math.isfinite(row.first_seconds)
         and row.first_seconds >= 0
         and 0 <= row.counted <= row.finds
+        and math.isfinite(row.limit)
+        and row.limit >= 0
         and (not row.case or SLUG.fullmatch(row.case))
     )
     if not sane:
@@ -155,6 +159,7 @@ def _find(number: int, row: Pending, corpus: Path) -> Find:
     return Find(
         signature=row.signature,
         kind=row.kind,
+        limit=row.limit,
         family=row.family,
         slug=row.slug,
         start=program,

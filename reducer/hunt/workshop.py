@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Callable, Set
 from typing import Final
 
 import msgspec
 
-from reducer.corpus import Case, Corpus, Found
+from reducer.corpus import Case, Corpus, Equivalence, Found
+from reducer.errors import ProgramError
 from reducer.evidence import certified
 from reducer.hunt.finds import Find
 from reducer.hunt.reductions import Unstable
@@ -16,11 +18,16 @@ from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.ir.tiers import tier_of
+from reducer.lowering.equivalence import largest_difference
+from reducer.oracle.base import Oracle
+from reducer.oracle.beside import BesideOracle, TimedOracle, Twinned, comparison_of, timed
+from reducer.oracle.confirm import Confirmation
 from reducer.oracle.outcome import Result, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle, program_job
+from reducer.oracle.signature import TIMED_OUT
 from reducer.oracle.verdict import failure, verdict
-from reducer.record import case_of
+from reducer.record import case_of, flaky_case_of
 from reducer.shrink import Accepted, Event, Tried, shrink_program
 from reducer.shrink.driver import StartError
 
@@ -29,6 +36,8 @@ from reducer.shrink.driver import StartError
 _REDUCING, _CONFIRMING = 10, 20
 #: How often a new failure is repeated, alone in a fresh worker, before it counts.
 REPEATS: Final = 2
+#: How often more one is repeated that did not come each time, to know its rate.
+MORE_REPEATS: Final = 8
 #: Most compiles of one reduction in a hunt: the usual one takes a quarter of that, and the others wait meanwhile.
 BUDGET: Final = 500
 UNREDUCED: Final = "Not fully shrunk: the hunt that found it ended first. `scanshrink hunt --resume` goes on."
@@ -44,6 +53,7 @@ class RealWorkshop:
         known: signatures the user does not want to hunt for.
         budget: most compiles of one reduction.
         want_ledger: also see lost offloads; without it they pass for programs that compile.
+        want_flaky: save failures that do not come each time.
     """
 
     def __init__(
@@ -55,6 +65,7 @@ class RealWorkshop:
         known: Set[str] = frozenset(),
         budget: int = BUDGET,
         want_ledger: bool = True,
+        want_flaky: bool = True,
     ) -> None:
         self._pool = pool
         self._corpus = corpus
@@ -62,6 +73,7 @@ class RealWorkshop:
         self._known = known
         self._budget = budget
         self._want_ledger = want_ledger
+        self._want_flaky = want_flaky
         # As the hunt itself: what places nothing in host memory is not compiled, and cannot be the failure.
         self._oracle = ProgramOracle(pool, priority=_REDUCING, require_host_placement=True, want_ledger=want_ledger)
         self._certifying = ProgramOracle(pool, priority=_REDUCING, want_ledger=want_ledger)
@@ -87,11 +99,63 @@ class RealWorkshop:
 
     def confirm(self, find: Find) -> bool:
         """Repeat the failure in a fresh worker; True if every repeat fails the same."""
-        confirmation = self._pool.confirm(
-            program_job(find.program), REPEATS, priority=_CONFIRMING, want_ledger=self._want_ledger
+        find.repeats = Confirmation.of(self._repeats(find, REPEATS)).counts
+        return find.repeats == {find.signature: REPEATS}
+
+    def _repeats(self, find: Find, times: int) -> list[Result]:
+        compared = self._beside(find)
+        if compared is not None:
+            return compared.repeated(find.program, times, priority=_CONFIRMING)
+        job = program_job(find.program)
+        ask = self._pool.confirm(job, times, priority=_CONFIRMING, want_ledger=self._want_ledger)
+        return [self._limited(find, result) for result in ask.result().results]
+
+    def _beside(self, find: Find, priority: int = _CONFIRMING) -> BesideOracle | None:
+        comparison = comparison_of(find.kind, find.signature)
+        return BesideOracle(self._pool, comparison, priority=priority) if comparison is not None else None
+
+    def _limited(self, find: Find, result: Result) -> Result:
+        return timed(result, find.limit) if find.kind == "slow-compile" else result
+
+    def _asked(self, find: Find) -> Result:
+        """The answer about a find as it is now, with its module's text."""
+        job = program_job(find.program)
+        result = self._pool.submit(
+            job,
+            want_module=True,
+            want_ledger=self._want_ledger,
+            want_time=find.kind == "slow-compile",
+            priority=_CONFIRMING,
         ).result()
-        find.repeats = confirmation.counts
-        return confirmation.counts == {find.signature: REPEATS}
+        compared = self._beside(find)
+        if compared is not None:
+            beside = compared.submit(find.program).result().beside
+            result = msgspec.structs.replace(result, beside=beside)
+        return self._limited(find, result)
+
+    def keep_flaky(self, find: Find) -> None:
+        """Repeat a failure that did not come each time more often, and save it with the rates.
+
+        A time-out that does not come again says that the machine was busy, and a comparison is made of several
+        outcomes: they are not saved.
+
+        Raises:
+            StorageError: the corpus cannot be written.
+        """
+        if not self._want_flaky or find.kind not in ("error", "lost-offload") or find.signature == TIMED_OUT:
+            return
+        repeats = Confirmation.of(self._repeats(find, MORE_REPEATS))
+        for name, count in repeats.counts.items():
+            find.repeats[name] = find.repeats.get(name, 0) + count
+        # The first sighting is a run as well: it failed.
+        seen = Counter(find.repeats) + Counter({find.signature: 1})
+        failing = next((r for r in repeats.results if failure(r) == find.signature), None)
+        if failing is None:
+            return  # nobody could see it again
+        program, tier, target = find.program, tier_of(find.program), self._pool.target
+        case, files = flaky_case_of(program, tier, failing, dict(seen), target, how=self._how(find), finds=find.finds)
+        stored = self._corpus.add(case, files)
+        find.case, find.counted = str(stored.path), find.finds
 
     def keep(self, find: Find) -> None:
         """Save the find as it is now, with a note if it is not fully shrunk.
@@ -100,14 +164,30 @@ class RealWorkshop:
             Unstable: it did not fail this time.
             StorageError: the corpus cannot be written.
         """
-        result = self._pool.submit(
-            program_job(find.program), want_module=True, want_ledger=self._want_ledger, priority=_CONFIRMING
-        ).result()
+        result = self._asked(find)
         found = verdict(result).failure
         if found is None or found.text != find.signature:
             raise Unstable(f"{word(result.answer)} {message_of(result.answer)}".rstrip())
         finds = find.finds  # the hunt goes on counting meanwhile
-        how = Found(
+        case, files = case_of(
+            find.program,
+            find.tier,
+            found,
+            result,
+            self._pool.target,
+            how=self._how(find),
+            start=find.start,
+            finds=max(finds - find.counted, 1),
+        )
+        if find.reduced_seconds is not None:
+            case = self._evident(case, find)
+        stored = self._corpus.add(case, files, count=find.counted < finds)
+        find.counted = finds
+        find.case = str(stored.path)
+        self._note(stored.case, find)
+
+    def _how(self, find: Find) -> Found:
+        return Found(
             strategy=find.strategy,
             seed=self._seed,
             seconds=round(find.first_seconds, 2),
@@ -115,23 +195,33 @@ class RealWorkshop:
             compiles_to_minimum=find.compiles,
             date=self._date,
         )
-        case, files = case_of(
-            find.program,
-            find.tier,
-            found,
-            result,
-            self._pool.target,
-            how=how,
-            start=find.start,
-            finds=max(finds - find.counted, 1),
+
+    def _evident(self, case: Case, find: Find) -> Case:
+        """A minimum with what a report shows of it. The reduction has asked about nearly all of it."""
+        if find.kind == "slow-compile":
+            return case  # no answer is believed twice, so it would cost all of them again
+        plain = find.kind in ("error", "lost-offload")
+        oracle = self._certifying if plain else self._oracle_of(find)
+        return self._compared(certified(case, find.tier, oracle), find)
+
+    def _compared(self, case: Case, find: Find) -> Case:
+        """That a program means the same as its twin is not taken from how the twin is derived: both are run."""
+        comparison = comparison_of(find.kind, find.signature)
+        if not isinstance(comparison, Twinned):
+            return case
+        try:
+            (twin,) = comparison.others(find.program)
+            largest = largest_difference(find.program, twin)
+        except ProgramError as error:
+            return msgspec.structs.replace(case, notes=(*case.notes, f"Not compared with its twin: {error.message}"))
+        return msgspec.structs.replace(
+            case, equivalence=Equivalence(same_as=comparison.name, largest_difference=largest)
         )
-        if find.reduced_seconds is not None:
-            # The reduction has asked about nearly all of it; what a report shows is worth the dozen compiles more.
-            case = certified(case, find.tier, self._certifying)
-        stored = self._corpus.add(case, files, count=find.counted < finds)
-        find.counted = finds
-        find.case = str(stored.path)
-        self._note(stored.case, find)
+
+    def _oracle_of(self, find: Find) -> Oracle[Program]:
+        if find.kind == "slow-compile":
+            return TimedOracle(self._pool, find.limit, priority=_REDUCING)
+        return self._beside(find, _REDUCING) or self._oracle
 
     def _note(self, stored: Case, find: Find) -> None:
         """Mark an unreduced case, and unmark it once it is shrunk. Another hunt's smaller minimum is not touched."""
@@ -190,7 +280,7 @@ class RealWorkshop:
         try:
             shrunk = shrink_program(
                 find.program,
-                self._oracle,
+                self._oracle_of(find),
                 wanted,
                 level=find.tier,
                 budget=self._budget,

@@ -8,6 +8,7 @@ literal pieces of the message: enough to tell one failure from another, and shor
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -39,6 +40,10 @@ class Recorded:
         lost: shapes as the compiled program's text prints them (``f32[4,3,8,128]``), where the finding is that they
             lie in device memory alone (an offload that was lost).
         carried: shapes, likewise, that a loop of the compiled program carries in device memory.
+        beside: what happened to the program beside it, which means the same.
+        costs: of two programs beside it the first one, with the offload, needs more device memory than the second.
+        slower_than: compiling took longer than so many seconds.
+        runs: it comes and goes: run it so often at most until this happens.
     """
 
     outcome: Outcome
@@ -50,6 +55,10 @@ class Recorded:
     host_temp: int | None = None
     lost: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
+    beside: Recorded | None = None
+    costs: bool = False
+    slower_than: float | None = None
+    runs: int = 1
 
 
 def fragments_of(invariant: str, message: str) -> tuple[str, ...]:
@@ -90,6 +99,7 @@ def repro_script(
     signature: str = "",
     description: str = "",
     timeout: int = 600,
+    beside: Sequence[Program] = (),
 ) -> str:
     """The text of a script that compiles a program and says whether what happens is what was recorded.
 
@@ -102,11 +112,14 @@ def repro_script(
         signature: the failure in one line, for people.
         description: what to say first, for people.
         timeout: seconds after which the compiler counts as hanging.
+        beside: programs that are compared with it.
 
     Raises:
-        ProgramError: the program cannot be written.
+        ProgramError: a program cannot be written.
     """
-    return _script(emit_text(program), found, topology, dict(options), others, signature, description, timeout)
+    return _script(
+        _together(emit_text(program), beside), found, topology, dict(options), others, signature, description, timeout
+    )
 
 
 def module_script(
@@ -128,7 +141,9 @@ def module_script(
     """
     plain = '"""' not in module and all(c.isprintable() or c in "\n\t" for c in module)
     literal = f'r"""\n{module.strip()}\n"""' if plain else repr(module)
-    body = f"MODULE = {literal}\nPARTITIONS, REPLICAS = {int(partitions)!r}, {int(replicas)!r}\n{MODULE}"
+    body = (
+        f"MODULE = {literal}\nPARTITIONS, REPLICAS = {int(partitions)!r}, {int(replicas)!r}\n{MODULE}\n\nBESIDE = []\n"
+    )
     text = Text("import jax\nimport numpy as np\n", body)
     return _script(text, found, topology, dict(options), others, signature, description, timeout)
 
@@ -157,6 +172,18 @@ def _script(
     return "\n".join((head, text.imports, constants, RUN, text.body, JUDGE))
 
 
+def _together(text: Text, beside: Sequence[Program]) -> Text:
+    """The text of a program with others after it, each in a function of its own that gives its ``lower``."""
+    imports, body = text.imports.splitlines(), text.body
+    for number, other in enumerate(beside, 1):
+        more = emit_text(other)
+        imports += [line for line in more.imports.splitlines() if line not in imports]
+        inner = textwrap.indent(more.body.strip(), "    ")
+        body += f"\n\ndef beside_{number}():\n{inner}\n    return lower\n"
+    names = ", ".join(f"beside_{number}" for number in range(1, len(beside) + 1))
+    return Text("\n".join(imports) + "\n", f"{body}\n\nBESIDE = [{names}]\n")
+
+
 def _literal(value: object) -> str:
     return quote(value) if isinstance(value, str) else repr(value)
 
@@ -168,6 +195,14 @@ def _record(one: Recorded) -> str:
         parts.append(f'"fragments": [{", ".join(map(quote, one.fragments))}]')
     if one.lost:
         parts.append(f'"lost": [{", ".join(map(quote, one.lost))}]')
+    if one.beside is not None:
+        parts.append(f'"beside": {_record(one.beside)}'.replace("\n", "\n    "))
+    if one.costs:
+        parts.append('"costs": True')
+    if one.slower_than is not None:
+        parts.append(f'"slower_than": {float(one.slower_than)!r}')
+    if one.runs > 1:
+        parts.append(f'"runs": {int(one.runs)!r}')
     if one.carried:
         parts.append(f'"carried": [{", ".join(map(quote, one.carried))}]')
     if one.host_temp is not None:

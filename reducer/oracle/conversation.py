@@ -20,10 +20,11 @@ READ_SECONDS = 60.0
 
 
 class Want(msgspec.Struct, frozen=True):
-    """What is wanted beside the outcome: the module's text, the memory ledger."""
+    """What is wanted beside the outcome: the module's text, the memory ledger, how long it takes."""
 
     module: bool = False
     ledger: bool = False
+    time: bool = False
 
 
 class Died(Exception):
@@ -112,7 +113,7 @@ class Conversation:
             raise Died(gone, phase, lowered.seconds, lowered.module_key, lowered.module) from None
         if self._cache is not None:
             self._cache.store(compiled_as(job, lowered.module_key), answer.outcome, fresh=self._fresh)
-        return self._result(answer.outcome, lowered, answer.seconds)
+        return self._result(answer.outcome, lowered, answer.seconds, cpu=answer.cpu)
 
     def _decided(self, lowered: protocol.Lowered) -> Answer | None:
         """Return the answer that makes compiling needless, if there is one; remember the module's key."""
@@ -123,12 +124,14 @@ class Conversation:
             )
         if job.require_host_placement and not lowered.host_placement:
             return Skipped(NO_HOST_PLACEMENT)
-        if self._cache is None or self._fresh:
+        if self._cache is None or self._fresh or self._want.time:
             return None
         wanted = lowered.owed is not None and lowered.owed.anything
         return self._cache.outcome(compiled_as(job, lowered.module_key), self._timeout, want_buffers=wanted)
 
-    def _result(self, answer: Answer, lowered: protocol.Lowered, seconds: float, *, cached: bool = False) -> Result:
+    def _result(
+        self, answer: Answer, lowered: protocol.Lowered, seconds: float, *, cached: bool = False, cpu: float = 0.0
+    ) -> Result:
         return Result(
             answer,
             seconds_lower=lowered.seconds,
@@ -139,6 +142,8 @@ class Conversation:
             module=lowered.module,
             ledger=_ledger(answer, lowered.owed),
             returns_host=lowered.owed is None or lowered.owed.returns_host,
+            cpu_compile=cpu,
+            lines=lowered.lines,
         )
 
     def _invalid(self, message: protocol.Answered) -> Result:

@@ -140,6 +140,19 @@ def message_of(answer: Answer) -> str:
     return answer.message
 
 
+class Beside(msgspec.Struct, frozen=True):
+    """How a program compares with others that mean the same; `what` is what was compared.
+
+    `differs` is what a signature says of the difference, "" without one; `text` says it to people, and `results` are
+    those of the other programs.
+    """
+
+    what: Literal["pair-differs", "offload-costs"]
+    differs: str = ""
+    text: str = ""
+    results: tuple[Result, ...] = ()
+
+
 class Result(msgspec.Struct, frozen=True):
     """One job's answer with what it cost.
 
@@ -148,6 +161,9 @@ class Result(msgspec.Struct, frozen=True):
     `ledger` is the memory ledger of a compiled program where it was wanted; then it is also known whether the program
     `returns_host`, a value in host memory.
     `seconds_*` are seconds of a worker's time, 0 for a cached answer. `worker_pid` is 0 when no worker answered.
+    `cpu_compile` are seconds of CPU time of the worker for compiling, which other processes do not lengthen, and
+    `lines` those of the lowered module's text. `slow_limit` is what compiling was expected to take less than, where
+    that is asked; `beside` compares with other programs, where that is asked.
     `compiles` is how often the compiler was asked for it: more than once where a flaky failure is voted on.
     """
 
@@ -161,6 +177,16 @@ class Result(msgspec.Struct, frozen=True):
     ledger: Ledger | None = None
     compiles: int = 1
     returns_host: bool = True
+    cpu_compile: float = 0.0
+    lines: int = 0
+    slow_limit: float | None = None
+    beside: Beside | None = None
+
+    @property
+    def slow(self) -> bool:
+        """Whether compiling took longer than expected, on the clock and of the CPU. A cached answer took no time."""
+        took = min(self.seconds_compile, self.cpu_compile)
+        return self.slow_limit is not None and not self.cached and took > self.slow_limit
 
     @property
     def outcome(self) -> Outcome:

@@ -157,12 +157,14 @@ class Pool:
         fresh: bool = False,
         want_module: bool = False,
         want_ledger: bool = False,
+        want_time: bool = False,
     ) -> Future[Result]:
         """Queue `job`; a job of higher `priority` goes first, equals in order of submission.
 
         `fresh`: alone in a new worker, whatever the cache says. `want_module`: have the module's text in the
         result; the cache then answers only what comes after lowering. `want_ledger`: have the memory ledger in the
-        result of a program that compiles. A queued future can be cancelled.
+        result of a program that compiles. `want_time`: compile it, however much of it is known. A queued future can
+        be cancelled.
 
         What a program does is never an exception of the future, only `WorkerError` or `TargetError` are: no
         worker can be had, or the pool was closed.
@@ -172,9 +174,9 @@ class Pool:
             lambda results: results[0],
             timeout=self.timeout if timeout is None else timeout,
             fresh=fresh,
-            want=Want(want_module, want_ledger),
+            want=Want(want_module, want_ledger, want_time),
         )
-        if self._cache is not None and not fresh and not want_module:
+        if self._cache is not None and not fresh and not want_module and not want_time:
             known = known_answer(self._cache, job, task.timeout, want_ledger=want_ledger)
             if known is not None:
                 task.future.set_running_or_notify_cancel()

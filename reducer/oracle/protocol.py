@@ -90,7 +90,7 @@ class Started(msgspec.Struct, frozen=True, tag="started"):
 class Lowered(msgspec.Struct, frozen=True, tag="lowered"):
     """The job is a module now: sha256 of its text, whether it places anything on the host, seconds it took.
 
-    `owed` is what the program owes to host memory, where that was wanted.
+    `owed` is what the program owes to host memory, where that was wanted; `lines` those of the text.
     """
 
     id: int
@@ -99,14 +99,16 @@ class Lowered(msgspec.Struct, frozen=True, tag="lowered"):
     seconds: float
     module: str = ""
     owed: Owed | None = None
+    lines: int = 0
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answered"):
-    """The end of a job. `seconds` is what the last phase took."""
+    """The end of a job. `seconds` is what the last phase took, `cpu` this process's CPU time in it."""
 
     id: int
     outcome: Compiled | Rejected | Invalid | Incompatible
     seconds: float
+    cpu: float = 0.0
 
 
 class SetUp(msgspec.Struct, frozen=True):

@@ -23,6 +23,9 @@ TEXT_LIMIT = 240
 SLUG_LIMIT = 48
 TIMED_OUT = "timed-out"
 LOST_OFFLOAD = "lost-offload"
+PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY = "pair-differs", "offload-costs", "slow-compile", "flaky"
+#: Codes of what is no error of the compiler's, each a family of its own.
+_OURS = frozenset({LOST_OFFLOAD, PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY})
 
 _CODES = (
     "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED "
@@ -46,8 +49,8 @@ _OUT_OF_MEMORY = re.compile(r"Ran out of memory|Exceeded \w+ capacity|CompileTim
 class Signature(msgspec.Struct, frozen=True):
     """A failure's identity; equal values are one bug as far as the compiler's words tell.
 
-    `code` is a status code, a signal, "timed-out", or "lost-offload" of a program that compiles; `phase` where it
-    happened ("" where the message does not say); `where` is ``file.cc:line`` of a failed CHECK;
+    `code` is a status code, a signal, "timed-out", or of a program that compiles what is wrong with it; `phase` where
+    it happened ("" where the message does not say); `where` is ``file.cc:line`` of a failed CHECK;
     `invariant` what was violated, program-specific parts removed.
     """
 
@@ -65,7 +68,7 @@ class Signature(msgspec.Struct, frozen=True):
     @property
     def family(self) -> str:
         """A coarser key that releases, rewording, do not change: a name of `families.FAMILIES`, or the first words."""
-        if self.code == LOST_OFFLOAD:
+        if self.code in _OURS:
             return self.code
         whole = f"{self.where} {self.invariant}"
         for name, pattern in FAMILIES:

@@ -16,18 +16,40 @@ from reducer.ledger.words import ledger_text
 from reducer.oracle.outcome import Compiled, Incompatible, Invalid, Rejected, Result, Skipped, message_of
 from reducer.oracle.signature import (
     LOST_OFFLOAD,
+    OFFLOAD_COSTS,
+    PAIR_DIFFERS,
+    SLOW_COMPILE,
     Signature,
     is_out_of_memory,
     is_user_error,
     signature,
 )
 
-Word: TypeAlias = Literal["ok", "failed", "lost-offload", "nothing-to-offload", "flaky", "user-error", "not-measurable"]
-Kind: TypeAlias = Literal["error", "lost-offload"]
-KINDS: tuple[Kind, ...] = ("error", "lost-offload")
-"""What a hunt looks for. "error": the compiler rejects the program, crashes or hangs."""
+Word: TypeAlias = Literal[
+    "ok",
+    "failed",
+    "lost-offload",
+    "offload-costs",
+    "pair-differs",
+    "slow-compile",
+    "nothing-to-offload",
+    "flaky",
+    "user-error",
+    "not-measurable",
+]
+Kind: TypeAlias = Literal["error", "lost-offload", "offload-costs", "pair-differs", "slow-compile", "flaky"]
+KINDS: tuple[Kind, ...] = ("error", "lost-offload", "offload-costs", "pair-differs", "slow-compile", "flaky")
+"""What a hunt looks for. "error": the compiler rejects the program, crashes or hangs. "flaky": it ends in several ways,
+which only repeats can tell."""
 
-_KIND_OF: dict[Word, Kind] = {"failed": "error", "lost-offload": "lost-offload"}
+_KIND_OF: dict[Word, Kind] = {
+    "failed": "error",
+    "lost-offload": "lost-offload",
+    "offload-costs": "offload-costs",
+    "pair-differs": "pair-differs",
+    "slow-compile": "slow-compile",
+    "flaky": "flaky",
+}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -80,11 +102,22 @@ def verdict_of(program: Program, result: Result) -> Verdict:
 def _of_compiled(result: Result) -> Verdict:
     ledger = result.ledger
     if ledger is None:
-        return Verdict("ok")
+        return _of_ok(result)
     if ledger.reason:
         return Verdict("not-measurable", reason=f"it compiles, but {ledger.reason}")
     if (loss := ledger.loss) is not None:
         return Verdict("lost-offload", Signature(LOST_OFFLOAD, invariant=loss))
+    return _of_ok(result)
+
+
+def _of_ok(result: Result) -> Verdict:
+    """A program that has done nothing wrong by itself, compared with others where that was asked."""
+    beside = result.beside
+    if beside is not None and beside.differs:
+        invariant = beside.differs if beside.what == PAIR_DIFFERS else ""
+        return Verdict(beside.what, Signature(beside.what, invariant=invariant))
+    if result.slow:
+        return Verdict("slow-compile", Signature(SLOW_COMPILE))
     return Verdict("ok")
 
 
@@ -95,9 +128,14 @@ def _blamed_wrongly(result: Result) -> bool:
 
 def said_of(result: Result) -> str:
     """What is said of a result, for people: the compiler's message, or the memory ledger of a lost offload."""
-    if verdict(result).word == "lost-offload":
+    word = verdict(result).word
+    if word == "lost-offload":
         assert result.ledger is not None
         return ledger_text(result.ledger)
+    if word in (PAIR_DIFFERS, OFFLOAD_COSTS) and result.beside is not None:
+        return result.beside.text
+    if word == SLOW_COMPILE:
+        return f"compiling took {result.seconds_compile:.1f} s, expected were less than {result.slow_limit:.1f} s"
     return message_of(result.answer)
 
 

@@ -125,6 +125,7 @@ class Worker:
                 seconds=time.perf_counter() - started,
                 module=lowering.text if message.want_module else "",
                 owed=owed,
+                lines=lowering.text.count("\n"),
             )
         except (Exception, SystemExit, KeyboardInterrupt) as error:
             outcome = Invalid(clip(_described(error, message.job)))
@@ -133,9 +134,10 @@ class Worker:
         self.say(lowered)
         decision = protocol.decode_to_worker(self._input.readline())
         if isinstance(decision, protocol.Compile):
-            started = time.perf_counter()
+            started, before = time.perf_counter(), time.process_time()
             answer = _compile(lowering, message.job, want_buffers=owed is not None and owed.anything)
-            self.say(protocol.Answered(message.id, answer, time.perf_counter() - started))
+            seconds, cpu = time.perf_counter() - started, time.process_time() - before
+            self.say(protocol.Answered(message.id, answer, seconds, cpu))
 
 
 #: A module in a StableHLO newer than this libtpu reads: jaxlib's and libtpu's matter, not the program's.

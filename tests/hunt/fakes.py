@@ -10,6 +10,7 @@ from concurrent.futures import Future
 import msgspec
 
 from reducer.hunt import Exhausted, Find, Hunt, Summary
+from reducer.hunt.besides import Besides
 from reducer.ir.codec import identity
 from reducer.ir.equations import Block, Checkpoint, Grad, Op, Program, Transfer, Var
 from reducer.ir.order import size
@@ -138,6 +139,7 @@ class FakeWorkshop:
         self.kept: list[tuple[str, Program, bool]] = []
         self.reduced: list[Program] = []
         self.shelved: list[Find] = []
+        self.comes_and_goes: list[str] = []
         self.counts: Counter[str] = Counter()
         self.on_confirm: Callable[[Find], None] = lambda _: None
         self.on_keep: Callable[[Find], None] = lambda _: None
@@ -156,6 +158,9 @@ class FakeWorkshop:
         self.on_confirm(find)
         self.confirmed.append(find.program)
         return not any(name in find.signature for name in self._flaky)
+
+    def keep_flaky(self, find: Find) -> None:
+        self.comes_and_goes.append(find.signature)
 
     def keep(self, find: Find) -> None:
         self.on_keep(find)
@@ -202,6 +207,7 @@ def run(
     backlog: Iterable[Find] = (),
     grace: float = A_LONG_TIME,
     kinds: Iterable[Kind] = KINDS,
+    besides: Besides | None = None,
 ) -> Ran:
     """Hunt through a list to its end."""
     oracle, lines = FakeOracle(answer, module=module), []
@@ -217,6 +223,7 @@ def run(
         notify=lines.append,
         backlog=list(backlog),
         kinds=list(kinds),
+        besides=besides,
     )
     return Ran(hunt.run(), hunt, oracle, workshop, lines)
 

@@ -97,9 +97,10 @@ class Meter:
     parts: Parts = field(init=False)
     history: list[tuple[int, int]] = field(default_factory=list)
 
+    paid: set[str] = field(default_factory=set)
+
     def __post_init__(self) -> None:
         self.parts = Parts(self.start.program, equations_only=self.equations_only)
-        self._paid: set[str] = set()
         self._verdicts: dict[frozenset[int], bool] = {}
         self._seen: set[str] = set()
         self._best_order: Any = None
@@ -107,7 +108,7 @@ class Meter:
     @property
     def compiles(self) -> int:
         """Different modules compiled."""
-        return len(self._paid)
+        return len(self.paid)
 
     def fails(self, kept: Iterable[int]) -> bool:
         """Whether the program of these parts fails as the start does.
@@ -154,9 +155,9 @@ class Meter:
     def note(self, program: Program, recorded: Recorded) -> bool:
         """Count an answer; True if the program fails as the start does."""
         self._seen.add(recorded.key)
-        first = recorded.costs_a_compile and recorded.question not in self._paid
+        first = recorded.costs_a_compile and recorded.question not in self.paid
         if first:
-            self._paid.add(recorded.question)
+            self.paid.add(recorded.question)
         self.seconds += self.recorder.seconds_of(recorded, first=first)
         good = recorded.label == self.start.label
         if good:

@@ -9,16 +9,21 @@ import msgspec
 
 from peers.clock import SimulatedOracle
 from peers.contest import Meter, Score, Start, run
-from peers.recording import RecordedOracle, Recorder, fails_as, label_of
-from reducer.ir.canonical import canonical
-from reducer.ir.codec import decode_program
+from peers.recording import Recorded, RecordedOracle, Recorder, fails_as, label_of
+from reducer.ir.check import check
+from reducer.ir.codec import decode_program, identity
 from reducer.ir.equations import Program
 from reducer.ir.normal import normalise
 from reducer.ir.tiers import tier_of
 from reducer.neighbourhood import neighbours
-from reducer.shrink import Shrunk, shrink_program
+from reducer.neighbourhood.parameters import parameters
+from reducer.shrink import Shrunk, certify, shrink_program
+from reducer.shrink.certificate import form_of
+from reducer.shrink.explain import explain
 
 OURS = "scanshrink"
+#: Repeats in fresh workers: of the start before anything, of the minimum at the end.
+CONFIRMATIONS = 5
 
 
 def reduce_ours(meter: Meter) -> Score:
@@ -37,12 +42,31 @@ def reduce_ours(meter: Meter) -> Score:
     score = msgspec.structs.replace(
         score,
         compiles=shrunk.to_fixpoint,
-        total=shrunk.compiles,
+        total=shrunk.compiles + _evidence(shrunk.program, meter) + CONFIRMATIONS,
         seconds=round(one.seconds, 2),
         seconds_2=round(two.seconds, 2),
         same_bytes=one.program == two.program == shrunk.program and one.compiles == two.compiles == shrunk.compiles,
     )
     return with_violations(score, recorder, None)
+
+
+def _evidence(program: Program, meter: Meter) -> int:
+    """Compiles of certificate and explanations beyond what was known. Programs without a host placement count too.
+
+    A reduction skips these; a certificate says of each whether it compiles.
+    """
+    known = set(meter.paid)
+    more: set[str] = set()
+
+    def asked(_: Program, recorded: Recorded) -> None:
+        if recorded.word != "invalid" and recorded.question not in known:
+            more.add(recorded.question)
+
+    oracle = RecordedOracle(meter.recorder, asked)
+    wanted = fails_as(meter.start.label)
+    certify(program, neighbours(program, form_of(program)), oracle, wanted, key=identity)
+    explain(parameters(program), oracle, wanted, check=check)
+    return len(more)
 
 
 def with_violations(score: Score, recorder: Recorder, most: int | None) -> Score:
@@ -87,8 +111,7 @@ def violations(program: Program, label: str, recorder: Recorder, most: int | Non
 
     With `most`, so many are drawn (with a fixed seed), and the first violation ends it: it is known then.
     """
-    form = canonical if canonical(program) == program else normalise
-    around = [neighbour.program for neighbour in neighbours(program, form)]
+    around = [neighbour.program for neighbour in neighbours(program, form_of(program))]
     if most is None:
         return sum(recorder.outcome(one).label == label for one in around), len(around)
     random.Random(0).shuffle(around)

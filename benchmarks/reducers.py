@@ -81,7 +81,9 @@ def compare(options: argparse.Namespace) -> None:
 
 def _one(contender: str, start: Start, recorder: Recorder, options: argparse.Namespace) -> Score:
     begun = time.monotonic()
-    meter = Meter(start, recorder, options.limit, options.patience, contender.endswith("equations only"))
+    meter = Meter(
+        start, recorder, options.limit, options.patience, contender.endswith("equations only"), options.seconds
+    )
     if contender == OURS:
         score = reduce_ours(meter)
     else:
@@ -114,6 +116,7 @@ def main() -> None:
     one.add_argument("--contender", action="append", choices=[OURS, *CONTENDERS])
     one.add_argument("--limit", type=int, default=1000, help="compiles after which a contender is stopped")
     one.add_argument("--patience", type=int, default=20000, help="proposals after which a contender is stopped")
+    one.add_argument("--seconds", type=float, default=3600, help="seconds of a worker after which one is stopped")
     one.add_argument("--neighbours", type=int, default=24, help="neighbours of a peer's result looked at")
     one.add_argument("--replay", action="store_true", help="never compile: everything is recorded")
     one.add_argument("--again", action="store_true", help="also what has a score")

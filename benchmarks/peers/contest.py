@@ -43,6 +43,7 @@ class Score(msgspec.Struct, frozen=True):
 
     Attributes:
         compiles: different modules compiled until it ended, failed proposals included.
+        lowered: different modules, those included that place nothing on the host and were not compiled.
         proposals: all it proposed; `invalid` of them were no programs or did not lower, `repeated` were known.
         size: equations of the result; `minimum` is its text form (JSON), to be looked at by others.
         history: (compiles so far, equations) of each failing program that was the smallest so far.
@@ -59,6 +60,7 @@ class Score(msgspec.Struct, frozen=True):
     level: str
     start_size: int
     compiles: int
+    lowered: int
     proposals: int
     invalid: int
     repeated: int
@@ -81,7 +83,7 @@ class Score(msgspec.Struct, frozen=True):
 class Meter:
     """Judges programs for one contender on one start, and counts.
 
-    `limit` is the number of compiles after which `Spent` is raised, `patience` that of proposals.
+    `Spent` is raised after `limit` compiles, `patience` proposals, or `most_seconds` seconds of a worker.
     """
 
     start: Start
@@ -89,6 +91,7 @@ class Meter:
     limit: int
     patience: int = 200_000
     equations_only: bool = False
+    most_seconds: float = float("inf")
     proposals: int = 0
     invalid: int = 0
     repeated: int = 0
@@ -98,6 +101,7 @@ class Meter:
     history: list[tuple[int, int]] = field(default_factory=list)
 
     paid: set[str] = field(default_factory=set)
+    lowered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.parts = Parts(self.start.program, equations_only=self.equations_only)
@@ -136,7 +140,8 @@ class Meter:
     def _judge(self, program: Program) -> bool:
         key = identity(program)
         self.repeated += key in self._seen
-        if self.compiles >= self.limit and key not in self._seen:
+        spent = self.compiles >= self.limit or self.seconds >= self.most_seconds
+        if spent and key not in self._seen:
             raise Spent
         return self.note(program, self.recorder.outcome(program))
 
@@ -155,6 +160,8 @@ class Meter:
     def note(self, program: Program, recorded: Recorded) -> bool:
         """Count an answer; True if the program fails as the start does."""
         self._seen.add(recorded.key)
+        if recorded.word != "invalid":
+            self.lowered.add(recorded.question)
         first = recorded.costs_a_compile and recorded.question not in self.paid
         if first:
             self.paid.add(recorded.question)
@@ -188,6 +195,7 @@ def run(name: str, contender: Callable[[Meter], Program | None], meter: Meter) -
         level=meter.start.level,
         start_size=meter.start.size,
         compiles=meter.compiles,
+        lowered=len(meter.lowered),
         proposals=meter.proposals,
         invalid=meter.invalid,
         repeated=meter.repeated,

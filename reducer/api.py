@@ -57,7 +57,7 @@ def reduce(
     if sum(chosen) > 1:
         raise InputError("signature, family, any_failure and interesting contradict each other", hint="name one")
     request = Request(
-        start=start,
+        starts=(start,),
         target=_target(target, topology, options, case),
         wanted=wanted_of(
             signature=signature,

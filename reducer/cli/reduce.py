@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,11 @@ from reducer.cli.common import (
 from reducer.cli.inputs import Item, read
 from reducer.cli.interrupts import Interrupts
 from reducer.cli.progress import Progress, make_progress
-from reducer.cli.session import open_pool, parse_options, targets
-from reducer.errors import InputError
+from reducer.cli.session import open_pool, parse_options, require_compatible, targets
+from reducer.cli.starts import starts_of, stored_of
 
 if TYPE_CHECKING:
+    from reducer.oracle.jobs import Job
     from reducer.oracle.target import Target
     from reducer.reduction import Progress as Moment
     from reducer.reduction import Reduced, Reduction, Request
@@ -86,7 +88,10 @@ def reduce(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Make PROGRAM, a case or a program's .json, smaller as long as it fails in the same way.
+    """Make PROGRAM smaller as long as it fails in the same way.
+
+    PROGRAM is a case, a program's .json, a capture folder, a StableHLO module (.mlir, .mlir.gz), HLO text as dumped
+    before optimizations, or script.py:function, where the function returns (fn, abstract args).
 
     First the start is repeated in a fresh worker: exit code 1 if it does not fail, or fails otherwise than asked
     for. One that fails sometimes is reduced with votes. Then every tier is reduced, the highest first. Ctrl-C,
@@ -101,11 +106,18 @@ def reduce(
 
     wanted = _wanted(signature, family, any_failure, interesting)
     item = read(program)
+    for note in item.notes:
+        say(f"note: {one_line(note)}")
+    target = _target(item, libtpu, topology, options)
+    if item.capture is not None:
+        for note in item.capture.notes(target.libtpu):
+            say(f"note: {one_line(note)}")
     request = Request(
-        start=_start(item),
-        target=_target(item, libtpu, topology, options),
+        starts=starts_of(item, target, _lowered(target), module=set(tiers) == {"stablehlo"}),
+        target=target,
         wanted=wanted,
         case=item.case,
+        stored=stored_of(item),
         keep=keep,
         tiers=frozenset(tiers or _TIERS),  # type: ignore[arg-type]
         budget=budget,
@@ -206,12 +218,17 @@ def _wanted(signature: str | None, family: str | None, any_failure: bool, intere
     )
 
 
-def _start(item: Item) -> Any:
-    if item.program is None:
-        raise InputError(
-            f"{item.name}: is no program", hint="give a case of the program or placement tier, or a program's .json"
-        )
-    return item.program
+def _lowered(target: Target) -> Callable[[Job], str]:
+    """Lowers a job in a worker of its own."""
+
+    def lower(job: Job) -> str:
+        from reducer.reduction.start import START_SECONDS
+
+        with open_pool(target, 1) as pool:
+            require_compatible(pool)
+            return pool.submit(job, want_module=True, timeout=START_SECONDS).result().module
+
+    return lower
 
 
 def _target(item: Item, libtpu: str | None, topology: str | None, options: tuple[str, ...]) -> Target:

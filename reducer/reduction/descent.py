@@ -1,4 +1,4 @@
-"""From one tier to the next: derivatives taken, then lowered to a module."""
+"""From one tier to another: derivatives taken, lowered to a module, raised from one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from reducer.corpus.case import Tier
 from reducer.errors import InputError, ProgramError
 from reducer.ir.equations import Program
 from reducer.ir.tiers import tier_of
-from reducer.lowering.apart import differentiate_apart
+from reducer.oracle.differentiated import differentiate_aside
+from reducer.raising import raise_module
 from reducer.reduction.levels import ProgramLevel
+from reducer.reduction.modules import ModuleLevel
+from reducer.stablehlo import Module, read_module
 
 
 class NoTier(Exception):
@@ -18,41 +21,47 @@ class NoTier(Exception):
 
 def level_of(candidate: Any) -> Any:
     """How a candidate is handled: by the tier it is written at."""
-    assert isinstance(candidate, Program)
-    return ProgramLevel(tier_of(candidate))
+    return ProgramLevel(tier_of(candidate)) if isinstance(candidate, Program) else ModuleLevel()
 
 
 def level_at(tier: Tier) -> Any:
     """How candidates of a tier are handled."""
-    assert tier != "stablehlo"
-    return ProgramLevel(tier)
+    return ModuleLevel() if tier == "stablehlo" else ProgramLevel(tier)
 
 
 def placement_of(program: Program) -> Program:
     """The program with its derivatives taken and its policies applied.
 
     Raises:
-        NoTier: it has nothing to differentiate, or JAX or the IR cannot.
+        NoTier: JAX does not differentiate it, or the IR cannot hold what comes out.
     """
     try:
-        found = differentiate_apart(program)
+        return differentiate_aside(program)
     except ProgramError as error:
         raise NoTier(error.message) from None
-    return found
 
 
-def module_of(text: str) -> Any:
+def module_of(text: str) -> Module:
     """The module of a lowered program.
 
     Raises:
         NoTier: it cannot be had.
     """
-    raise NoTier("modules cannot be reduced yet")
     if not text:
         raise NoTier("its module is not known: the compiler took it along when it died")
-    from reducer.stablehlo import read_module
-
     try:
         return read_module(text.encode("utf-8", "surrogatepass"))
     except InputError as error:
+        raise NoTier(error.message) from None
+
+
+def raised(module: Module) -> Program:
+    """The module as a program of the placement tier.
+
+    Raises:
+        NoTier: the IR cannot hold it.
+    """
+    try:
+        return raise_module(module)
+    except ProgramError as error:
         raise NoTier(error.message) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,10 +33,11 @@ class Request:
     """One reduction.
 
     Attributes:
-        start: a program of the IR, or a module.
+        starts: a program of the IR or a module; or several that are one thing at different tiers, the highest first.
         target: what it is compiled for.
         wanted: the failure to keep.
-        case: the case it comes from: each tier starts from the minimum stored there.
+        case: the case it comes from.
+        stored: its minima: each tier starts from the one that is stored there.
         keep: patterns of what must survive.
         tiers: the levels to reduce at.
         budget: most unique compiles, those of earlier runs of the same reduction included.
@@ -49,10 +50,11 @@ class Request:
         certificate: whether every neighbour of a minimum is recorded.
     """
 
-    start: Candidate
+    starts: tuple[Candidate, ...]
     target: Target
     wanted: Wanted = Wanted()  # noqa: RUF009  (immutable)
     case: Case | None = None
+    stored: Mapping[Tier, Candidate] = field(default_factory=dict)
     keep: tuple[str, ...] = ()
     tiers: frozenset[Tier] = frozenset(TIERS)
     budget: int | None = None
@@ -63,6 +65,11 @@ class Request:
     script: Path | None = None
     settings: bool = True
     certificate: bool = True
+
+    @property
+    def start(self) -> Candidate:
+        """At the highest tier."""
+        return self.starts[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from reducer.reduction.journal import Header, Journal, difference, others
 from reducer.reduction.model import OpenPool, Reduced, Request, Stopped, Watcher
 from reducer.reduction.saving import remove_if_empty, require_writable
 from reducer.reduction.settings import minimise_settings
-from reducer.reduction.tiers import go_down
+from reducer.reduction.tiers import go_through
 
 
 class Reduction:
@@ -122,7 +122,7 @@ class Reduction:
         )
         stopped = False
         try:
-            go_down(run)
+            go_through(run)
             if request.settings and script is None:
                 minimise_settings(run)
         except Stopped:

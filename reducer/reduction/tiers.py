@@ -1,26 +1,41 @@
-"""From tier to tier: the highest one that is possible is reduced, then what its minimum becomes one tier below."""
+"""From tier to tier: the highest one that is possible is reduced, then what its minimum becomes one tier below.
+
+A module goes the other way: reduced first, and then raised to a program. A step is taken if the failure stays the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from reducer.corpus.case import TIERS, Tier
 from reducer.errors import InputError
+from reducer.ir.equations import Program
 from reducer.reduction.context import Run
-from reducer.reduction.descent import NoTier, level_at, level_of, module_of, placement_of
-from reducer.reduction.model import Stage
+from reducer.reduction.descent import NoTier, level_at, level_of, module_of, placement_of, raised
+from reducer.reduction.model import Candidate, Stage
 from reducer.reduction.start import Confirmer, Refused, said_of_start
+from reducer.stablehlo import Module
 
 
-def go_down(run: Run) -> None:
-    """Reduce at every tier that was asked for and can be had. A step down is taken if the failure stays the same.
+def go_through(run: Run) -> None:
+    """Reduce at every tier that was asked for and can be had.
 
     Raises:
         Refused: the start does not fail as asked for.
         InputError: it does not reach the compiler, or there is nothing at the tiers asked for.
         Stopped: the run is to end.
     """
+    _down(run)
+    start = run.request.starts[-1]
+    if isinstance(start, Module) and "placement" in run.request.tiers and "placement" not in run.stages:
+        _up(run, start)
+    if not run.stages:
+        why = "; ".join(run.unreached.values()) or f"it is of the {level_of(run.request.start).name} tier"
+        raise InputError(f"the start cannot be reduced at the tier asked for: {why}", hint="leave out --tier")
+
+
+def _down(run: Run) -> None:
     above: Any = None
     lowest = max(map(TIERS.index, run.request.tiers))
     for tier in TIERS[: lowest + 1]:
@@ -28,6 +43,7 @@ def go_down(run: Run) -> None:
         try:
             start = _start_at(run, tier, above)
         except NoTier as error:
+            run.stop_if_asked()
             run.cannot(tier, str(error))
             continue
         if start is None:
@@ -35,13 +51,10 @@ def go_down(run: Run) -> None:
         if tier not in run.request.tiers:
             above = start
             continue
-        stage = _confirmed(run, tier, start)
+        stage = _confirmed(run, tier, start, last=start is run.request.starts[-1])
         if stage is not None:
             run.shrink(stage)
             above = run.stages[stage.tier].best
-    if not run.stages:
-        why = "; ".join(run.unreached.values()) or f"it is of the {level_of(run.request.start).name} tier"
-        raise InputError(f"the start cannot be reduced at the tier asked for: {why}", hint="leave out --tier")
 
 
 def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:
@@ -54,18 +67,53 @@ def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:
     """
     request = run.request
     if above is None:
-        return request.start if tier == level_of(request.start).name else None
-    stored = request.case.tiers.get(tier) if request.case is not None else None
-    if stored is not None and stored.program is not None:
-        return stored.program
+        return next((start for start in request.starts if level_of(start).name == tier), None)
+    stored = run.request.stored.get(tier)
+    if stored is not None:
+        return stored
     if tier == "placement":
         found = placement_of(above)
         return None if level_at(tier).key(found) == level_at(tier).key(above) else found
     return module_of(run.final_of(level_of(above), above).module)
 
 
-def _confirmed(run: Run, tier: Tier, start: Any) -> Stage | None:
-    """The stage of a start that fails as wanted. None, with a word why, if what a lower tier begins with does not."""
+def _up(run: Run, start: Module) -> None:
+    """Raise a module to the placement tier: its minimum, or itself where that is not possible; and come down again."""
+    reduced = run.stages.get("stablehlo")
+    for module in ([reduced.best] if reduced is not None else []) + [start]:
+        run.stop_if_asked()
+        try:
+            program = raised(module)
+        except NoTier as error:
+            run.cannot("placement", str(error))
+            continue
+        stage = _confirmed(run, "placement", program, last=reduced is None and module is start)
+        if stage is not None:
+            run.unreached.pop("placement", None)
+            run.shrink(stage)
+            if reduced is not None:
+                _once_more(run, reduced, run.stages[stage.tier].best)
+            return
+
+
+def _once_more(run: Run, reduced: Stage, program: Program) -> None:
+    """A program can be made smaller in ways that a module cannot: what it lowers to may be the smaller module."""
+    try:
+        module = module_of(run.final_of(level_of(program), program).module)
+    except NoTier:
+        return
+    if not tuple(reduced.level.order(module)) < tuple(reduced.level.order(reduced.best)):
+        return
+    before = reduced.best
+    if run.wanted(run.asking(reduced, placed=False).submit(module).result()):
+        run.watcher.say("what the placement lowers to is the smaller module")
+        reduced.best = module
+        run.shrink(reduced)
+        assert tuple(reduced.level.order(reduced.best)) <= tuple(reduced.level.order(before))
+
+
+def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | None:
+    """The stage of a start that fails as wanted. None, with a word why, if it does not and is not the `last` resort."""
     level = level_at(tier)
     first = not run.stages
     named = "the start" if first else f"what the minimum becomes at the {tier} tier"
@@ -81,7 +129,7 @@ def _confirmed(run: Run, tier: Tier, start: Any) -> Stage | None:
     try:
         confirmed = confirmer.confirm(start, run.wanted, named=named)
     except (Refused, InputError) as error:
-        if first:
+        if first and last:
             run.journal.discard()
             raise
         run.cannot(tier, error.reason if isinstance(error, Refused) else error.message)
@@ -103,12 +151,15 @@ def _confirmed(run: Run, tier: Tier, start: Any) -> Stage | None:
     )
 
 
-def _keeps(run: Run, level: Any, start: Any) -> Callable[[Any], bool]:
+def _keeps(run: Run, level: Any, start: Candidate) -> Callable[[Any], bool]:
     """What the user wants to keep, as far as it is there at this tier: a placement has no policies."""
-    checks = []
+    checks = list(_checks(run, level, start))
+    return lambda candidate: all(check(candidate) for check in checks)
+
+
+def _checks(run: Run, level: Any, start: Candidate) -> Iterator[Callable[[Any], bool]]:
     for pattern in run.request.keep:
         try:
-            checks.append(level.keeps((pattern,), start))
+            yield level.keeps((pattern,), start)
         except InputError:
             run.watcher.say(f"--keep {pattern} names nothing at the {level.name} tier")
-    return lambda candidate: all(check(candidate) for check in checks)

@@ -139,7 +139,7 @@ def test_any_failure_and_family_accept_another_signature(tmp_path: Path, opened:
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("m.mlir", "module {}", "is no program"),
+        ("m.mlir", "module {}", "the module has no function"),
         ("s.py", "", "which function?"),
         ("gone.json", None, "no such file"),
         ("bad.json", "{", "not a program"),

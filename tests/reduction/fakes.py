@@ -116,7 +116,7 @@ class Heard:
 def request(out: Path, start: Program, **fields: Any) -> Request:
     """A request without the tiers that need JAX, unless told otherwise."""
     fields = {"target": TARGET, "tiers": frozenset({"program", "placement"}), "out": out, **fields}
-    return Request(start=start, **fields)
+    return Request(starts=(start,), **fields)
 
 
 def reduce(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum
+from reducer.corpus import Case, Corpus
 from reducer.errors import InputError, StorageError
 from reducer.ir.codec import identity
 from reducer.ir.equations import Grad, Program
@@ -146,12 +146,8 @@ def test_a_case_starts_each_tier_from_what_is_stored(tmp_path: Path) -> None:
     case = only(tmp_path / "a")
     assert case.tier == "program"
     stored = chain("tanh")
-    case = msgspec.structs.replace(
-        case, tiers={**case.tiers, "placement": TierMinimum(size=2, program=stored)}, target=CaseTarget.of(TARGET)
-    )
-    heard = Heard()
     assert case.minimum.program is not None
-    again, _ = reduce(tmp_path / "b", case.minimum.program, answer, case=case, heard=heard)
+    again, _ = reduce(tmp_path / "b", case.minimum.program, answer, case=case, stored={"placement": stored})
     assert again.stages["placement"].start == stored
     assert identity(again.minimum) == identity(first.minimum)  # type: ignore[arg-type]
     assert not again.stages["program"].changed

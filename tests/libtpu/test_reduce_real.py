@@ -60,9 +60,42 @@ def case_in(folder: Path, signature: str) -> Case:
     return case
 
 
-PROGRAM = """PROGRAM"""
+PROGRAM = """\
+grad(argnums=(0,)) of
+{ lambda ; a:f32[]. let
+    b:f32[] = scan[length=2 num_carry=1
+      body={ lambda ; c:f32[]. let
+          d:f32[] = checkpoint[
+            policy=save_and_offload_only_these_names(offloaded=(h) device->pinned_host)
+            body={ lambda ; e:f32[]. let
+                f:f32[] = scan[length=2 num_carry=1
+                  body={ lambda ; g:f32[]. let
+                      h:f32[] = name[name=h] g
+                    in (h,) }
+                ] e
+                i:f32[] = sin f
+              in (i,) }
+          ] c
+        in (d,) }
+    ] a
+  in (b,) }"""
 
-PLACEMENT = """PLACEMENT"""
+PLACEMENT = """\
+{ lambda ; a:f32[2]<host>. let
+    b:f32[2,2]<host> = scan[length=2 num_consts=1
+      body={ lambda ; c:f32[2]<host>. let
+        in (c,) }
+    ] a
+    d:f32[] = scan[length=2 num_carry=1
+      body={ lambda ; e:f32[] f:f32[2]<host>. let
+          g:f32[] = scan[length=2 num_carry=1
+            body={ lambda ; h:f32[] i:f32[]<host>. let
+                j:f32[] = device_put[memory=device] i
+              in (j,) }
+          ] e f
+        in (g,) }
+    ] 0.0:f32[] b
+  in (d,) }"""
 
 
 def test_the_minimum_at_each_tier(whole: tuple[dict[str, Any], Path]) -> None:

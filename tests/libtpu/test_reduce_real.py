@@ -1,4 +1,4 @@
-"""`scanshrink reduce` on the real compiler: the seed's nested loops down all tiers, killed on the way and gone on with."""
+"""`scanshrink reduce` on the real compiler: the seed's nested loops, at all tiers, killed on the way and gone on with."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import pytest
 from reducer.corpus import Case, Corpus
 from reducer.ir.text import to_text
 from reducer.oracle.target import resolve_target
+from reducer.stablehlo import read_module
+from reducer.stablehlo import to_text as module_text
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +100,9 @@ PLACEMENT = """\
   in (d,) }"""
 
 
+STABLEHLO = (Path(__file__).with_name("nested_minimum.mlir")).read_text(encoding="utf-8")
+
+
 def test_the_minimum_at_each_tier(whole: tuple[dict[str, Any], Path]) -> None:
     data, folder = whole
     assert data["partial"] is False
@@ -108,14 +113,14 @@ def test_the_minimum_at_each_tier(whole: tuple[dict[str, Any], Path]) -> None:
     assert programs["placement"] is not None
     assert to_text(programs["program"]) == PROGRAM
     assert to_text(programs["placement"]) == PLACEMENT
+    module = (folder / case.slug / case.tiers["stablehlo"].module).read_bytes()
+    assert module_text(read_module(module)) == STABLEHLO
     for tier in ("program", "placement"):
         assert case.tiers[tier].certificate is not None  # type: ignore[index]
         assert data["tiers"][tier]["minimal"]
 
 
-def test_the_script_of_each_tier_fails_as_recorded(
-    whole: tuple[dict[str, Any], Path], private_cache: Path
-) -> None:
+def test_the_script_of_each_tier_fails_as_recorded(whole: tuple[dict[str, Any], Path]) -> None:
     data, _ = whole
     library = resolve_target("0.0.50.1").path
     for tier in data["tiers"].values():

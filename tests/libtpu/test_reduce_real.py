@@ -1,4 +1,4 @@
-"""`scanshrink reduce` on the real compiler: the seed's nested loops, at all tiers, killed on the way and gone on with."""
+"""`scanshrink reduce` on the real compiler: the nested loops of the seed, at all tiers; killed, and gone on with."""
 
 from __future__ import annotations
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from reducer.errors import ProgramError
+from reducer.neighbourhood.modules import module_steps
 from reducer.oracle.base import Oracle
 from reducer.oracle.outcome import Result
+from reducer.passes.base import Candidate, Pass
 from reducer.passes.modules import MODULE_PASSES
 from reducer.shrink.driver import shrink
 from reducer.shrink.model import Event, Shrunk, Tier
@@ -22,6 +25,17 @@ def _check_sensible(module: Module) -> None:
     where = endless(module)
     if where is not None:
         raise ProgramError("a loop that may never end", where=where)
+
+
+def _sweep(module: Module) -> Iterator[Candidate[Module]]:
+    for _, _, build in module_steps(module):
+        yield build
+
+
+#: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out.
+MODULE_SWEEP: Final[Pass[Module]] = Pass(
+    "sweep", "try every single step of the neighbourhood", _sweep, 1, "square", ("stablehlo",)
+)
 
 
 def module_tier(*, sensible: bool = True) -> Tier[Module]:
@@ -59,7 +73,7 @@ def shrink_module(
         oracle,
         wanted,
         tier=module_tier(sensible=endless(module) is None),
-        passes=MODULE_PASSES,
+        passes=(*MODULE_PASSES, MODULE_SWEEP),
         budget=budget,
         label=label,
         events=events,

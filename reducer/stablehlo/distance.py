@@ -114,7 +114,9 @@ class Distances:
         operation = self._defined.get(number)
         if operation is None:
             return False
-        return operation.name == "stablehlo.constant" or any(map(is_index, operation.results))
+        if operation.name == "stablehlo.constant":
+            return True
+        return is_index(next(value for value in operation.results if value.number == number))
 
     def _support(self, seed: Hashable, found: dict[Hashable, int], on_host: frozenset[int]) -> None:
         """Index arithmetic and filled arrays that a near operation needs are as near."""

@@ -11,7 +11,8 @@ from reducer.passes.base import Candidate, Edits
 from reducer.stablehlo.devices import is_sharded, on_one_device
 from reducer.stablehlo.edit import with_main
 from reducer.stablehlo.hosted import placement
-from reducer.stablehlo.model import Attributes, Block, Module, Operation, Value, without
+from reducer.stablehlo.model import Attributes, Block, Module, Operation, without
+from reducer.stablehlo.retype import retyped
 
 
 def one_device(module: Module) -> Iterator[Candidate[Module]]:
@@ -121,25 +122,4 @@ def _plain_meshes(module: Module) -> Module:
 
 def unify_dtypes(module: Module) -> Iterator[Candidate[Module]]:
     """All floating types f32."""
-    yield lambda: _renamed(module, re.compile(r"\b(?:bf16|f16|f64)\b|(?<=x)(?:bf16|f16|f64)\b"), "f32")
-
-
-def _renamed(module: Module, pattern: re.Pattern[str], by: str) -> Module:
-    def value(one: Value) -> Value:
-        return Value(one.number, pattern.sub(by, one.type))
-
-    def block(one: Block) -> Block:
-        return Block(tuple(map(value, one.params)), tuple(map(operation, one.operations)))
-
-    def operation(one: Operation) -> Operation:
-        attributes = tuple((name, pattern.sub(by, text) if name == "value" else text) for name, text in one.attributes)
-        return Operation(
-            one.name,
-            tuple(map(value, one.operands)),
-            tuple(map(value, one.results)),
-            attributes,
-            tuple(map(block, one.regions)),
-        )
-
-    functions = tuple(msgspec.structs.replace(f, body=block(f.body)) for f in module.functions)
-    return msgspec.structs.replace(module, functions=functions)
+    yield lambda: retyped(module)

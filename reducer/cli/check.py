@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import click
@@ -25,10 +26,11 @@ from reducer.cli.common import (
 from reducer.cli.inputs import Item, read
 from reducer.cli.pairs import Pairs, pairs_of
 from reducer.cli.session import open_pool, parse_options, targets
+from reducer.corpus.runner import FLAKY_RUNS, ask_case
 from reducer.errors import InputError, ScanshrinkError, TargetError
 from reducer.ledger import ledger_json
 from reducer.oracle.confirm import Confirmation
-from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, TimedOut, message_of, word
+from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, Skipped, TimedOut, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import said_of, verdict, verdict_of
@@ -183,15 +185,22 @@ def _run(
             groups.setdefault(target, []).append(item)
     for target, members in groups.items():
         with open_pool(target, min(jobs, len(members)), timeout=timeout) as pool:
-            if repeat > 1:
-                repeated = [pool.confirm(item.job, repeat, want_ledger=True) for item in members]
-                for item, confirmation in zip(members, repeated, strict=True):
-                    found = confirmation.result()
-                    yield item, target, found.results[0], found, _beside(item, found.results[0], pool, pairs)
-                continue
-            futures = [pool.submit(item.job, want_ledger=True) for item in members]
+            futures = [_ask(pool, item, repeat) for item in members]
             for item, future in zip(members, futures, strict=True):
-                yield item, target, future.result(), None, _beside(item, future.result(), pool, pairs)
+                answer = future.result()
+                repeats = answer if isinstance(answer, Confirmation) else None
+                result = answer.results[0] if isinstance(answer, Confirmation) else answer
+                if isinstance(result.answer, Skipped):
+                    raise InputError(f"{item.name}: cannot be compared: {result.answer.reason}")
+                yield item, target, result, repeats, _beside(item, result, pool, pairs)
+
+
+def _ask(pool: Pool, item: Item, repeat: int) -> Future[Confirmation] | Future[Result]:
+    """Queue an item; a case the way its kind of failure is judged, so that one that comes and goes is repeated."""
+    flaky = item.case is not None and item.case.kind == "flaky"
+    if repeat > 1 or flaky:
+        return pool.confirm(item.job, max(repeat, FLAKY_RUNS if flaky else 1), want_ledger=True)
+    return pool.submit(item.job, want_ledger=True) if item.case is None else ask_case(pool, item.case, item.job)
 
 
 def _beside(item: Item, result: Result, pool: Pool, wanted: bool) -> Pairs | None:
@@ -221,6 +230,14 @@ def describe(
     said = beside.word(judged) if beside is not None else judged.word
     if repeats is not None and not repeats.stable:
         said = "flaky"
+    message = said_of(result) or judged.reason
+    if result.slow_limit is not None and judged.word == "ok":
+        # A faster machine is no better compiler.
+        said = "not-measurable"
+        message = (
+            f"compiling took {result.seconds_compile:.1f} s; more than {result.slow_limit:.1f} s were slow where it "
+            "was found, which says nothing of another machine"
+        )
     return {
         "program": item.name,
         "target": target.as_json(),
@@ -228,7 +245,7 @@ def describe(
         "verdict": said,
         "signature": found.text if found else None,
         "family": found.family if found else None,
-        "message": said_of(result) or judged.reason,
+        "message": message,
         "memory": _memory(outcome),
         "ledger": ledger_json(result.ledger) if result.ledger is not None else None,
         **({"pairs": beside.as_json()} if beside is not None else {}),
@@ -248,6 +265,8 @@ def line(row: dict[str, Any]) -> str:
     what = row["signature"] or (row["message"] if row["outcome"] == "invalid" else "")
     if row["verdict"] == "nothing-to-offload":
         what = f"nothing to offload: {row['message']}"
+    if row["verdict"] == "not-measurable" and row["ledger"] is not None and not row["ledger"]["reason"]:
+        what = f"not judged: {row['message']}"
     if row["verdict"] == "flaky":
         what = "flaky: " + "; ".join(f"{share:.0%} {name}" for name, share in row["rate"].items())
     if row["outcome"] == "incompatible":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import threading
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
 
@@ -50,19 +51,10 @@ class Runner:
         pool = self._pool(case)
         if case.kind == "flaky":
             return self._repeated(case, pool)
-        return record_of(pool.target, self._asked(case, pool))
-
-    def _asked(self, case: Case, pool: Pool) -> Result:
-        program, expected = case.minimum.program, case.expected()
-        comparison = comparison_of(case.kind, case.signature)
-        if comparison is not None and program is not None:
-            result = BesideOracle(pool, comparison).submit(program).result()
-            if isinstance(result.answer, Skipped):
-                raise InputError(f"{case.slug}: cannot be compared: {result.answer.reason}")
-            return result
-        if case.kind == "slow-compile" and program is not None and expected is not None and expected.slow_limit:
-            return TimedOracle(pool, expected.slow_limit).submit(program).result()
-        return pool.submit(case_job(self._corpus, case), want_ledger=True).result()
+        result = ask_case(pool, case, case_job(self._corpus, case)).result()
+        if isinstance(result.answer, Skipped):
+            raise InputError(f"{case.slug}: cannot be compared: {result.answer.reason}")
+        return record_of(pool.target, result)
 
     def _repeated(self, case: Case, pool: Pool) -> OutcomeRecord:
         """Of a failure that comes and goes one run says nothing: flaky if any run differs from another."""
@@ -95,6 +87,17 @@ class Runner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def ask_case(pool: Pool, case: Case, job: Job) -> Future[Result]:
+    """Queue a case's minimum, `job`, the way its kind of failure is judged: compared, timed, or by itself."""
+    program, expected = case.minimum.program, case.expected()
+    comparison = comparison_of(case.kind, case.signature)
+    if comparison is not None and program is not None:
+        return BesideOracle(pool, comparison).submit(program)
+    if case.kind == "slow-compile" and program is not None and expected is not None and expected.slow_limit:
+        return TimedOracle(pool, expected.slow_limit).submit(program)
+    return pool.submit(job, want_ledger=True)
 
 
 def case_job(corpus: Corpus, case: Case) -> Job:

@@ -93,7 +93,7 @@ class JaxLowering(Lowering):
     def compile(self, *, want_buffers: bool = False) -> Compiled:
         """Run ``Lowered.compile``."""
         compiled = self._lowered.compile(compiler_options=self._options or None)
-        return _compiled(compiled.memory_analysis(), compiled.as_text if want_buffers else None)
+        return _compiled(compiled.memory_analysis, compiled.as_text if want_buffers else None)
 
 
 class ModuleLowering(Lowering):
@@ -152,7 +152,7 @@ class ModuleLowering(Lowering):
         def text() -> str:
             return str(loaded.hlo_modules()[0].to_string())
 
-        return _compiled(loaded.get_compiled_memory_stats(), text if want_buffers else None)
+        return _compiled(loaded.get_compiled_memory_stats, text if want_buffers else None)
 
 
 def owed_of(jaxpr: Any, partitions: int) -> Owed:
@@ -169,9 +169,15 @@ def owed_of(jaxpr: Any, partitions: int) -> Owed:
         return Owed(partitions=partitions, reason=f"its trace cannot be read: {type(error).__name__}: {error}")
 
 
-def _compiled(stats: Any, text: Callable[[], str | None] | None) -> Compiled:
-    """What is kept of a compiled program; where its buffers lie is read from `text`, if given."""
-    memory = _memory(stats)
+def _compiled(stats: Callable[[], Any], text: Callable[[], str | None] | None) -> Compiled:
+    """What is kept of a compiled program; where its buffers lie is read from `text`, if given.
+
+    It did compile, whatever an old libtpu cannot say about it.
+    """
+    try:
+        memory = _memory(stats())
+    except Exception:  # JAX raises several types where a libtpu lacks the function; null means that it is not known
+        memory = Memory()
     if text is None:
         return Compiled(memory)
     try:

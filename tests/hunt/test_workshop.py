@@ -19,7 +19,7 @@ from reducer.ir.order import size
 from reducer.ir.tiers import sort_of, tier_of
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import ProgramJob
-from reducer.oracle.outcome import Answer, Crashed, Result
+from reducer.oracle.outcome import Answer, Crashed, Result, TimedOut
 from reducer.oracle.signature import signature
 from reducer.oracle.target import Target
 
@@ -254,3 +254,43 @@ def test_shelving_what_is_gone(tmp_path: Path) -> None:
     workshop(tmp_path, lambda _: COMPILED).shelve(one)
     assert one.state == "flaky"
     assert list(Corpus(tmp_path)) == []
+
+
+# -- what comes and goes ----------------------------------------------------------------------------------------------
+
+
+def turns(*answers: Answer) -> Callable[[str], Answer]:
+    """One answer after the other."""
+    left = list(answers)
+    return lambda _: left.pop(0)
+
+
+def test_a_failure_that_comes_and_goes_is_saved_with_its_rates(tmp_path: Path) -> None:
+    shop = workshop(tmp_path, turns(COMPILED, ALPHA, *[COMPILED] * 7, ALPHA))
+    met = find(placement(2))
+    assert not shop.confirm(met)
+    shop.keep_flaky(met)
+    (case,) = Corpus(tmp_path)
+    assert isinstance(case, Case)
+    assert (case.kind, case.signature, case.family) == ("flaky", f"flaky {met.signature}", "flaky")
+    (record,) = case.outcomes
+    # Two repeats, eight more, and the first sighting.
+    assert record.rates == {met.signature: round(3 / 11, 3), "compiled": round(8 / 11, 3)}
+    assert (record.outcome, record.signature) == ("rejected", case.signature)
+    assert met.case == str(tmp_path / case.slug)
+    assert met.repeats == {"compiled": 8, met.signature: 2}
+    assert '"runs": 10' in (tmp_path / case.slug / "repro.py").read_text()
+
+
+@pytest.mark.parametrize("reason", ["never again", "timed out", "not wanted", "compared"])
+def test_what_is_not_saved_as_flaky(tmp_path: Path, reason: str) -> None:
+    again = COMPILED if reason == "never again" else ALPHA
+    shop = workshop(tmp_path, turns(COMPILED, *[again] * 9), want_flaky=reason != "not wanted")
+    met = find(placement(2), TimedOut(60.0) if reason == "timed out" else ALPHA)
+    if reason == "compared":
+        met.kind = "pair-differs"
+    else:
+        assert not shop.confirm(met)
+    shop.keep_flaky(met)
+    assert list(Corpus(tmp_path)) == []
+    assert met.case == ""

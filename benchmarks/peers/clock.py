@@ -20,6 +20,7 @@ class _Question(Future[Result]):
         super().__init__()
         self._oracle = oracle
         self.recorded = recorded
+        self.put = oracle.now
         self.begins: float | None = None
         self.ends = 0.0
         self.set_result(result_of(recorded))
@@ -65,7 +66,7 @@ class SimulatedOracle:
         """Let workers take what is queued, as far as one is free by then."""
         while self._queue:
             worker = min(range(self._workers), key=self._free.__getitem__)
-            begins = max(self._free[worker], self.now)
+            begins = max(self._free[worker], self._queue[0].put)
             if begins > until:
                 return
             question = self._queue.pop(0)
@@ -86,8 +87,7 @@ class SimulatedOracle:
     def advance_to(self, question: _Question) -> None:
         """Let time pass until a question is answered."""
         while question.begins is None:
-            # The next worker to become free takes the next question; nothing else happens before.
-            self.now = max(self.now, min(self._free))
-            self._assign(self.now)
+            # The next worker to become free takes the next question.
+            self._assign(max(min(self._free), self._queue[0].put))
         self.now = max(self.now, question.ends)
         self._assign(self.now)

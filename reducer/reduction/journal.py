@@ -222,7 +222,8 @@ def difference(a: Header, b: Header) -> str:
     if not parts and a.target.get("sha256") != b.target.get("sha256"):
         parts.append(f"a libtpu file with sha256 {str(b.target.get('sha256'))[:12]}")
     names = sorted({*a.versions, *b.versions})
-    parts += [f"{name} {b.versions.get(name)}" for name in names if a.versions.get(name) != b.versions.get(name)]
+    differing = [name for name in names if a.versions.get(name) != b.versions.get(name)]
+    parts += ["another scanshrink" if name == "scanshrink" else f"{name} {b.versions.get(name)}" for name in differing]
     return ", ".join(parts)
 
 

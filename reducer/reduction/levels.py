@@ -67,6 +67,10 @@ class Level(Protocol[C]):
         """Name and bytes of a file it can be read back from."""
         ...
 
+    def lowered(self, candidate: C, final: Result) -> str:
+        """The text of the module that was compiled, given the answer about it; empty if it is not known."""
+        ...
+
     def minimum(self, candidate: C, *, script: str, module: str) -> TierMinimum:
         """What a case keeps of it; `script` and `module` name its files."""
         ...
@@ -119,6 +123,9 @@ class ProgramLevel(msgspec.Struct, frozen=True):
 
     def file(self, candidate: Program) -> tuple[str, bytes]:  # noqa: D102
         return "program.json", encode(candidate)
+
+    def lowered(self, candidate: Program, final: Result) -> str:  # noqa: ARG002, D102
+        return final.module
 
     def minimum(self, candidate: Program, *, script: str, module: str) -> TierMinimum:  # noqa: D102
         return TierMinimum(size=size(candidate), program=candidate, script=script, module=module)

@@ -63,6 +63,9 @@ class ModuleLevel(msgspec.Struct, frozen=True):
     def file(self, candidate: Module) -> tuple[str, bytes]:  # noqa: D102
         return "module.mlir", to_text(candidate).encode("utf-8", "backslashreplace")
 
+    def lowered(self, candidate: Module, final: Result) -> str:  # noqa: ARG002, D102
+        return to_text(candidate)
+
     def minimum(self, candidate: Module, *, script: str, module: str) -> TierMinimum:  # noqa: D102
         key = tuple(part for part in order_key(candidate) if isinstance(part, int))
         return TierMinimum(

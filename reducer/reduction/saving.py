@@ -82,9 +82,10 @@ def _written(
 ) -> tuple[TierMinimum, Files]:
     words = words_of(record, found)
     files: Files = {script: level.script(candidate, recorded(record, found), target, **words)}
-    if final.module:
-        files[module] = final.module
-    minimum: TierMinimum = level.minimum(candidate, script=script, module=module if final.module else "")
+    lowered = level.lowered(candidate, final)
+    if lowered:
+        files[module] = lowered
+    minimum: TierMinimum = level.minimum(candidate, script=script, module=module if lowered else "")
     return minimum, files
 
 

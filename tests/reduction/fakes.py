@@ -17,6 +17,7 @@ from reducer.oracle.jobs import Job, ProgramJob
 from reducer.oracle.outcome import Answer, Compiled, Memory, Rejected, Result
 from reducer.oracle.target import Target
 from reducer.reduction import Progress, Reduced, Reduction, Request
+from reducer.reduction.model import Candidate
 
 TARGET = Target(libtpu="0.0.52", path="/x/libtpu.so", sha256="a" * 64)
 COMPILED = Compiled(Memory())
@@ -113,14 +114,14 @@ class Heard:
         self.lines.append("begun")
 
 
-def request(out: Path, start: Program, **fields: Any) -> Request:
+def request(out: Path, start: Candidate, **fields: Any) -> Request:
     """A request without the tiers that need JAX, unless told otherwise."""
-    fields = {"target": TARGET, "tiers": frozenset({"program", "placement"}), "out": out, **fields}
-    return Request(starts=(start,), **fields)
+    tiers = frozenset({"program", "placement"})
+    return Request(**{"starts": (start,), "target": TARGET, "tiers": tiers, "out": out, **fields})
 
 
 def reduce(
-    out: Path, start: Program, answer: Answering = on_host, *, heard: Heard | None = None, **fields: Any
+    out: Path, start: Candidate, answer: Answering = on_host, *, heard: Heard | None = None, **fields: Any
 ) -> tuple[Reduced, Machine]:
     """Reduce `start` on a machine of its own."""
     machine = Machine(answer)

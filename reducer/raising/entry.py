@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from reducer.errors import ProgramError
 from reducer.ir.check import check
-from reducer.ir.equations import Entry, Mesh, Program, Spec, Var
+from reducer.ir.equations import Entry, Mesh, Program, ShardingConstraint, ShardMap, Spec, Var
 from reducer.ir.normal import normalise
 from reducer.ir.types import Memory
+from reducer.ir.walk import equations
 from reducer.lowering.capture.closures import in_order_of_use
 from reducer.raising import arrays, attributes, elementwise, indexing, regions, shardings  # noqa: F401  (handlers)
 from reducer.raising.constants import type_of
@@ -52,7 +53,19 @@ def raise_module(module: Module) -> Program:
         inputs=(*(_entry(a, mesh) for a in main.param_attributes), *(Entry(),) * len(constants)),
         result_specs=tuple(_sharding(a, mesh) for a in main.result_attributes),
     )
-    return _checked(program)
+    return _checked(_on_all_devices(program))
+
+
+def _on_all_devices(program: Program) -> Program:
+    """The program with one value that lies on the whole mesh, if nothing else would say that there is one."""
+    values = (*(e.spec for e in program.inputs), *program.result_specs)
+    divided = any(isinstance(e, ShardMap | ShardingConstraint) for _, _, e in equations(program))
+    if program.mesh is None or divided or any(spec is not None for spec in values):
+        return program
+    if program.inputs:
+        first, *others = program.inputs
+        return replace(program, inputs=(replace(first, spec=()), *others))
+    return replace(program, result_specs=((), *program.result_specs[1:]))
 
 
 def _checked(program: Program) -> Program:

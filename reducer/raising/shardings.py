@@ -12,7 +12,7 @@ from typing import Final
 from reducer.errors import ProgramError
 from reducer.ir.equations import Mesh, Spec
 from reducer.raising.attributes import strings, unreadable
-from reducer.stablehlo.model import Module, attribute
+from reducer.stablehlo.model import Module, attribute, operations_of
 
 _AXIS: Final = re.compile(r'"((?:[^"\\]|\\.)*)"=(\d+)')
 _SHARDING: Final = re.compile(r"<@[^,]*, \[([^\]]*)\]((?:, \w+=\{[^}]*\})*)>")
@@ -21,10 +21,10 @@ _SUB_AXIS: Final = re.compile(r'":\(')
 
 
 def mesh_of(module: Module) -> Mesh | None:
-    """The module's mesh; None if it runs on one device.
+    """The module's mesh; None if it runs on one device. Partitions that are all the same get a mesh of one axis.
 
     Raises:
-        ProgramError: two different meshes, or several partitions and no mesh.
+        ProgramError: two different meshes, or shardings that name no mesh.
     """
     found = {mesh for operation in module.symbols if (mesh := _mesh(operation.name, operation.attributes)) is not None}
     meshes = {mesh for mesh in found if mesh.axes}
@@ -32,10 +32,16 @@ def mesh_of(module: Module) -> Mesh | None:
         raise ProgramError(f"not expressible: {len(meshes)} meshes in one module")
     if meshes:
         return meshes.pop()
-    partitions = (attribute(module.attributes, "mhlo.num_partitions") or "1").split(" ")[0]
-    if partitions != "1":
-        raise ProgramError(f"not expressible: {partitions} partitions without a mesh")
-    return None
+    partitions = int((attribute(module.attributes, "mhlo.num_partitions") or "1").split(" ")[0])
+    if partitions > 1 and _has_other_shardings(module):
+        raise ProgramError(f"not expressible: shardings of {partitions} partitions without a mesh")
+    return Mesh((("device", partitions),)) if partitions > 1 else None
+
+
+def _has_other_shardings(module: Module) -> bool:
+    sets = [s for f in module.functions for s in (*f.param_attributes, *f.result_attributes)]
+    sets += [operation.attributes for operation in operations_of(module)]
+    return any(attribute(each, "mhlo.sharding") is not None for each in sets)
 
 
 def _mesh(name: str, attributes: Sequence[tuple[str, str]]) -> Mesh | None:

@@ -3,8 +3,8 @@
 As `reducer.neighbourhood` for programs, and as independent of the passes. The kinds of steps:
 
 ===========  =========================================================================================================
-delete       one operation with what only it needs; its results become an operand of it of their type, zeros, or
-             new arguments
+delete       one operation with what only it needs; its results become an operand of it of their type, zeros (ones
+             where something is divided by them), or new arguments
 replace      one value by every earlier value of its type that is seen where it is defined; an argument also by zeros
 unwrap       one loop by what it does the first time, a branching by each branch, a manual computation by its body
 carry        one carry of a loop kept as it is at first
@@ -18,7 +18,7 @@ devices      one device, with the sizes that it sees or with all of them
 ===========  =========================================================================================================
 
 Some steps lead to no module (a manual computation that was given parts cannot be unwrapped), some to one that is not
-smaller, some to a loop that never ends (if those of the module do); such are no neighbours.
+smaller, some to one nobody could run (`reducer.stablehlo.sense`); such are no neighbours.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import msgspec
 from reducer.errors import ProgramError
 from reducer.neighbourhood import Neighbour
 from reducer.neighbourhood.module_steps import Scope, scopes
-from reducer.stablehlo.check import check, endless
+from reducer.stablehlo.check import check
 from reducer.stablehlo.devices import is_sharded, on_one_device
 from reducer.stablehlo.dims import Dims
 from reducer.stablehlo.edit import Rewriter, with_main
@@ -50,6 +50,7 @@ from reducer.stablehlo.model import (
 from reducer.stablehlo.normal import inlined
 from reducer.stablehlo.order import identity, order_key
 from reducer.stablehlo.retype import retyped
+from reducer.stablehlo.sense import divisors, nonsense
 from reducer.stablehlo.types import fill, is_filled
 
 #: Names this neighbourhood in certificates. Its number rises with every step that comes or goes.
@@ -66,7 +67,7 @@ def module_neighbours(module: Module, form: Callable[[Module], Module] = inlined
         form: brings neighbours to the form in which modules are compared and compiled.
     """
     mine = order_key(module)
-    ends = endless(module) is None
+    sensible = nonsense(module) is None
     seen: set[str] = set()
     for kind, description, build in module_steps(module):
         try:
@@ -75,7 +76,7 @@ def module_neighbours(module: Module, form: Callable[[Module], Module] = inlined
         except ProgramError:
             continue
         key = identity(candidate)
-        if key in seen or not order_key(candidate) < mine or (ends and endless(candidate) is not None):
+        if key in seen or not order_key(candidate) < mine or (sensible and nonsense(candidate) is not None):
             continue
         seen.add(key)
         yield Neighbour(kind, description, candidate)
@@ -87,8 +88,9 @@ def module_steps(module: Module) -> Iterator[Step]:
     yield from _results(module)
     for scope in found:
         yield from _unwrappings(module, scope)
+    divided = divisors(module)
     for scope in found:
-        yield from _deletions(module, scope)
+        yield from _deletions(module, scope, divided)
     for scope in found:
         yield from _carries(module, scope)
     yield from _devices(module)
@@ -161,7 +163,7 @@ def _unwrappings(module: Module, scope: Scope) -> Iterator[Step]:
         yield "unwrap", f"{_named(operation)} by region {i}", build
 
 
-def _deletions(module: Module, scope: Scope) -> Iterator[Step]:
+def _deletions(module: Module, scope: Scope, divided: frozenset[int]) -> Iterator[Step]:
     operation = scope.operation
     if not operation.results or operation.name == "stablehlo.constant":
         return
@@ -178,7 +180,7 @@ def _deletions(module: Module, scope: Scope) -> Iterator[Step]:
 
     def by_constant() -> Module:
         change = Rewriter(module)
-        change.swap(operation, [change.constant(result) for result in operation.results])
+        change.swap(operation, [change.constant(result, int(result.number in divided)) for result in operation.results])
         return change.finish()
 
     def by_argument() -> Module:

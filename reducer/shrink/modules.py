@@ -13,18 +13,19 @@ from reducer.passes.base import Candidate, Pass
 from reducer.passes.modules import MODULE_PASSES
 from reducer.shrink.driver import shrink
 from reducer.shrink.model import Event, Shrunk, Tier
-from reducer.stablehlo.check import check, endless
+from reducer.stablehlo.check import check
 from reducer.stablehlo.model import Module
 from reducer.stablehlo.normal import inlined, numbered, tidied
 from reducer.stablehlo.order import identity, order_key, size
+from reducer.stablehlo.sense import nonsense
 from reducer.stablehlo.text import to_text
 
 
 def _check_sensible(module: Module) -> None:
     check(module)
-    where = endless(module)
-    if where is not None:
-        raise ProgramError("a loop that may never end", where=where)
+    what = nonsense(module)
+    if what is not None:
+        raise ProgramError(f"nobody would run this: {what}")
 
 
 def _sweep(module: Module) -> Iterator[Candidate[Module]]:
@@ -39,7 +40,7 @@ MODULE_SWEEP: Final[Pass[Module]] = Pass(
 
 
 def module_tier(*, sensible: bool = True) -> Tier[Module]:
-    """The tier of modules. With `sensible` a module with a loop that may never end is no candidate."""
+    """The tier of modules. With `sensible` a module that nobody could run (`reducer.stablehlo.sense`) is none."""
     return Tier(
         name="stablehlo",
         forms=(inlined, tidied, numbered),
@@ -62,7 +63,7 @@ def shrink_module(
 ) -> Shrunk[Module]:
     """`shrink` with all passes for modules and the final sweep of the neighbourhood: the result is 1-minimal.
 
-    If every loop of the module ends, every loop of the result does.
+    A sensible module stays one (`reducer.stablehlo.sense`).
 
     Raises:
         StartError: the module does not fail as wanted.
@@ -72,7 +73,7 @@ def shrink_module(
         module,
         oracle,
         wanted,
-        tier=module_tier(sensible=endless(module) is None),
+        tier=module_tier(sensible=nonsense(module) is None),
         passes=(*MODULE_PASSES, MODULE_SWEEP),
         budget=budget,
         label=label,

@@ -1,9 +1,8 @@
-"""What every candidate has to satisfy: defined values of equal types, and loops that end."""
+"""What every candidate has to satisfy: values defined before they are used, with equal types."""
 
 from __future__ import annotations
 
 from reducer.errors import ProgramError
-from reducer.stablehlo.loops import counter
 from reducer.stablehlo.model import ISOLATED, TERMINATORS, Block, Function, Module, Operation, Value
 
 
@@ -11,29 +10,6 @@ def check(module: Module) -> None:
     """Raise `ProgramError` where a value is used before it is defined, or with another type, or a loop is ragged."""
     for function in module.functions:
         _Checker().function(function)
-
-
-def endless(module: Module) -> str | None:
-    """Where the module may never end: the place of a loop that does not count. None if there is none."""
-    for function in module.functions:
-        found = _endless(function.body, function.name, {})
-        if found is not None:
-            return found
-    return None
-
-
-def _endless(block: Block, where: str, around: dict[int, Operation]) -> str | None:
-    around = dict(around)
-    for i, operation in enumerate(block.operations):
-        place = f"{where}.{i}"
-        if operation.name == "stablehlo.while" and counter(operation, around) is None:
-            return place
-        for region in operation.regions:
-            found = _endless(region, place, around)
-            if found is not None:
-                return found
-        around.update((value.number, operation) for value in operation.results)
-    return None
 
 
 class _Checker:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from reducer.errors import ProgramError
 from reducer.stablehlo.model import Attributes, Block, Function, Module, Operation, Value, all_operations
 from reducer.stablehlo.types import fill
 
@@ -25,7 +26,7 @@ def last_number(module: Module) -> int:
 class Rewriter:
     """Changes that are made together. Operations are named by the number of their first result.
 
-    Whoever plans a change sees to it that values keep their types and are defined before they are used.
+    Whoever plans a change sees to it that values are defined before they are used.
     """
 
     def __init__(self, module: Module) -> None:
@@ -41,7 +42,13 @@ class Rewriter:
         return Value(self._last, type_text)
 
     def replace(self, old: Value, new: Value) -> None:
-        """Use `new` wherever `old` is used."""
+        """Use `new` wherever `old` is used.
+
+        Raises:
+            ProgramError: it has another type.
+        """
+        if old.type != new.type:
+            raise ProgramError(f"{new.type} for {old.type}")
         if old.number != new.number:
             self._values[old.number] = new
 

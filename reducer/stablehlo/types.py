@@ -65,3 +65,8 @@ def is_filled(attribute: str) -> bool:
 def is_splat(attribute: str) -> bool:
     """True for a constant all of whose elements are one number."""
     return re.fullmatch(r"dense<[^\[\]\"]*> : tensor<.*", attribute) is not None
+
+
+def is_zero(attribute: str) -> bool:
+    """True for a constant that is zero throughout."""
+    return re.fullmatch(r"dense<(?:0|-?0\.0*e\+00|false|\(0\.0*e\+00,0\.0*e\+00\))> : .*", attribute) is not None

@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from reducer.errors import ProgramError
-from reducer.stablehlo.check import check, endless
+from reducer.stablehlo.check import check
 from reducer.stablehlo.lists import per_value, shardings, split
 from reducer.stablehlo.model import Block, Module, Operation, Value
-from reducer.stablehlo.normal import inlined
+from reducer.stablehlo.normal import inlined, numbered
 from reducer.stablehlo.order import identity, order_key, size
 from reducer.stablehlo.parse import read
+from reducer.stablehlo.sense import divisors, nonsense
 from reducer.stablehlo.text import quoted, symbol
 from reducer.stablehlo.types import Tensor, fill, is_filled, is_splat, tensor
 from tests.modules.samples import STACK
@@ -42,16 +43,30 @@ def test_a_value_is_defined_before_it_is_used_and_with_its_type() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "where"),
     [
-        ("compare LT", "compare GT", "main.3"),
-        ("dense<1> : tensor<i32>", "dense<0> : tensor<i32>", "main.3"),
-        ("stablehlo.add %i, %one", "stablehlo.multiply %i, %one", "main.3"),
-        ("stablehlo.add %i, %one", "stablehlo.add %i, %i", "main.3"),
+        ("compare LT", "compare GT", "main.3: a loop that may never end"),
+        ("dense<1> : tensor<i32>", "dense<0> : tensor<i32>", "main.3: a loop that may never end"),
+        ("stablehlo.add %i, %one", "stablehlo.multiply %i, %one", "main.3: a loop that may never end"),
+        ("stablehlo.add %i, %one", "stablehlo.add %i, %i", "main.3: a loop that may never end"),
         ("dense<3> : tensor<i32>", "dense<4> : tensor<i32>", None),
+        ("dense<3> : tensor<i32>", "dense<0> : tensor<i32>", "main.3: a loop that never turns"),
     ],
 )
-def test_a_loop_ends_if_it_counts(old: str, new: str, where: str | None) -> None:
+def test_a_loop_ends_if_it_counts_and_turns(old: str, new: str, where: str | None) -> None:
     assert old in STACK
-    assert endless(inlined(read(STACK.replace(old, new).encode()))) == where
+    assert nonsense(inlined(read(STACK.replace(old, new).encode()))) == where
+
+
+def test_nothing_is_divided_by_zero() -> None:
+    text = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.constant dense<0.0> : tensor<f32>
+      %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<2xf32>
+      %2 = stablehlo.divide %x, %1 : tensor<2xf32>
+      return %2 : tensor<2xf32>
+    }"""
+    module = numbered(read(text.encode()))
+    assert nonsense(module) == "main.2: a division by zero"
+    assert divisors(module) == {1, 2}
+    assert nonsense(numbered(read(text.replace("<0.0>", "<1.0>").encode()))) is None
 
 
 def test_size_counts_operations_nested_ones_included() -> None:

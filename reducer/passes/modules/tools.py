@@ -19,6 +19,7 @@ from reducer.stablehlo.model import (
     Operation,
     all_operations,
 )
+from reducer.stablehlo.sense import divisors
 from reducer.stablehlo.shardings import sharding_of
 
 _ALIASING = "tf.aliasing_output"
@@ -99,6 +100,7 @@ class Cutter:
         self._module = module
         self._sharding = sharding_of(module)
         self._hosted = hosted(module)
+        self._divisors = divisors(module)
         self._hidden: set[int] = set()
         for function in module.functions:
             for operation in all_operations(function.body):
@@ -112,7 +114,7 @@ class Cutter:
         made = []
         for value in operation.results:
             if zeros or id(operation) in self._hidden:
-                made.append(change.constant(value))
+                made.append(change.constant(value, int(value.number in self._divisors)))
             else:
                 memory = (("mhlo.memory_kind", '"pinned_host"'),) if value.number in self._hosted else ()
                 change.argument(value, tuple(sorted((*memory, *self._sharding(value)))))

@@ -15,6 +15,7 @@ from reducer.reduction.context import Run
 from reducer.reduction.descent import NoTier, level_at, level_of, module_of, placement_of, raised
 from reducer.reduction.model import Candidate, Stage
 from reducer.reduction.start import Confirmer, Refused, said_of_start
+from reducer.shrink import StartError
 from reducer.stablehlo import Module
 
 
@@ -51,9 +52,8 @@ def _down(run: Run) -> None:
         if tier not in run.request.tiers:
             above = start
             continue
-        stage = _confirmed(run, tier, start, last=start is run.request.starts[-1])
+        stage = _reduced(run, tier, start, last=start is run.request.starts[-1])
         if stage is not None:
-            run.shrink(stage)
             above = run.stages[stage.tier].best
 
 
@@ -87,10 +87,9 @@ def _up(run: Run, start: Module) -> None:
         except NoTier as error:
             run.cannot("placement", str(error))
             continue
-        stage = _confirmed(run, "placement", program, last=reduced is None and module is start)
+        stage = _reduced(run, "placement", program, last=reduced is None and module is start)
         if stage is not None:
             run.unreached.pop("placement", None)
-            run.shrink(stage)
             if reduced is not None:
                 _once_more(run, reduced, run.stages[stage.tier].best)
             return
@@ -110,6 +109,28 @@ def _once_more(run: Run, reduced: Stage, program: Program) -> None:
         reduced.best = module
         run.shrink(reduced)
         assert tuple(reduced.level.order(reduced.best)) <= tuple(reduced.level.order(before))
+
+
+def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | None:
+    """The stage of a start, reduced. None, with a word why, if it does not fail as wanted and is not the `last` resort.
+
+    Raises:
+        Refused: it is.
+    """
+    stage = _confirmed(run, tier, start, last=last)
+    if stage is None:
+        return None
+    try:
+        run.shrink(stage)
+    except StartError as error:
+        # As it is it fails, but not without what nobody reads, which no candidate has.
+        run.stages.pop(stage.tier, None)
+        why = f"without dead code it does not fail any more ({error.message})"
+        if last and not run.stages:
+            raise Refused(why) from None
+        run.cannot(tier, why)
+        return None
+    return stage
 
 
 def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | None:

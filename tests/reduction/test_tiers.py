@@ -9,7 +9,9 @@ import pytest
 from reducer.corpus import Case, Corpus
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError, ProgramError
-from reducer.ir.equations import Program
+from reducer.ir.equations import Block as Block_
+from reducer.ir.equations import Op, Program, Var
+from reducer.ir.types import Type
 from reducer.oracle.jobs import Job, ModuleJob
 from reducer.oracle.outcome import Answer
 from reducer.oracle.target import Target
@@ -167,3 +169,15 @@ def test_a_program_at_the_lowest_tier_alone(tmp_path: Path) -> None:
     reduced = Reduction(wish, machine, Heard()).run()
     assert list(reduced.stages) == ["stablehlo"]
     assert reduced.stages["stablehlo"].level.size(reduced.minimum) == 1
+
+
+def test_a_failure_that_dead_code_takes_part_in_is_refused_in_words(tmp_path: Path) -> None:
+    t = Type("float32", (8, 128))
+    block = Block_((Var(0, t),), (Op(outs=(Var(1, t),), primitive="tanh", args=(0,)),), (0,))
+
+    def answer(job: Job, _: Target) -> Answer:
+        return bug() if "tanh(" in text_of(job) else COMPILED
+
+    with pytest.raises(Refused, match="without dead code it does not fail any more"):
+        reduce(tmp_path / "out", Program(block), answer)
+    assert not (tmp_path / "out").exists()

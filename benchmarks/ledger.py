@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from pathlib import Path
 from random import Random
@@ -312,6 +313,10 @@ CASES = (
 )
 
 
+#: Batch and width: 64 MiB of f32 each.
+SIZES = ((16384, 1024), (4096, 4096))
+
+
 def big(options: argparse.Namespace) -> None:
     """Device and host memory of 12 layers that each keep 64 MiB, by where they keep it."""
     from ledger_shapes import HEAD
@@ -324,22 +329,24 @@ def big(options: argparse.Namespace) -> None:
 
     rows = []
     with Pool(resolve_target("0.0.52", TOPOLOGY), 1) as pool:
-        for name, function, loops in CASES:
-            x, ws = (16384, 1024), (*loops, 1024, 1024)
+        for (batch, width), (name, function, loops) in product(SIZES, CASES):
+            x, ws = (batch, width), (*loops, width, width)
             call = f"jax.jit(jax.grad(total({function}), 1)).trace(*given(devices, {x}, {ws}))"
             head = "PREVENT_CSE = ACT = DTYPE = None\n" + HEAD
             result = pool.submit(
-                ProgramJob(f"{head}{BIG}\ndef trace(devices):\n    return {call}\n"), want_ledger=True
+                ProgramJob(f"{head}{BIG}\ndef trace(devices):\n    return {call}\n"), want_ledger=True, timeout=1800
             ).result()
             assert isinstance(result.answer, Compiled), result.answer
             memory = result.answer.memory
             assert memory.host_temp is not None
             assert memory.temp is not None
-            rows.append((name, memory.host_temp >> 20, memory.temp >> 20, verdict(result).word))
+            rows.append((f"[{batch},{width}]", name, memory.host_temp >> 20, memory.temp >> 20, verdict(result).word))
     text = (
-        "## Device memory at 768 MiB of residuals\n\n12 layers, f32[16384,1024] (64 MiB) each, v5e, libtpu 0.0.52.\n\n"
+        "## Device memory at 768 MiB of residuals\n\nThe gradient of 12 layers `tanh(h @ w)` for their weights, each "
+        "layer's input of 64 MiB kept, v5e, libtpu 0.0.52. How much else there is depends on the width: the weights' "
+        "gradient, and their copy in bf16.\n\n"
     )
-    heads = ("program", "host temp, MiB", "device temp, MiB", "verdict")
+    heads = ("kept, f32", "program", "host temp, MiB", "device temp, MiB", "verdict")
     publish("ledger-table", text + table(heads, rows), write=options.write)
 
 

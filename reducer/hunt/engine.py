@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Protocol
 
+import msgspec
+
 from reducer.errors import ProgramError
 from reducer.hunt.besides import Besides
-from reducer.hunt.finds import Find, Rate, Snapshot, Summary, flaky_rows, rows
+from reducer.hunt.finds import Find, Rate, Snapshot, Summary, summary_of
 from reducer.hunt.ledger import Ledger
 from reducer.hunt.pace import Pace
 from reducer.hunt.reductions import Workshop
@@ -298,20 +300,8 @@ class Hunt:
 
     def summary(self) -> Summary:
         """What the hunt came to so far."""
-        excused = self.tally.excused.copy()
-        excused["unconfirmed"] += self.tally.unconfirmed
-        finds = [find for find in list(self.tally.finds.values()) if find.sure]
-        return Summary(
-            generated=self.tally.generated,
-            compiled=self.tally.compiled,
-            failing=self.tally.failing,
-            skipped=dict(self.tally.skipped),
-            excused=dict(+excused),
-            unjudged=self.tally.unjudged,
-            compared=self.tally.compared,
-            skeletons=len(self.tally.skeletons),
-            signatures=rows(finds),
-            flaky=flaky_rows(list(self.tally.finds.values())),
+        return msgspec.structs.replace(
+            summary_of(self.tally),
             seconds=round(self.elapsed, 2),
             worker_busy_fraction=round(self._busy_fraction, 3),
             corpus=self._corpus,

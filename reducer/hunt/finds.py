@@ -224,3 +224,22 @@ def flaky_rows(finds: Iterable[Find]) -> tuple[FlakyRow, ...]:
         for find in finds
         if find.state == "flaky"
     )
+
+
+def summary_of(tally: Tally) -> Summary:
+    """What the counts come to."""
+    excused = tally.excused.copy()
+    excused["unconfirmed"] += tally.unconfirmed
+    finds = list(tally.finds.values())
+    return Summary(
+        generated=tally.generated,
+        compiled=tally.compiled,
+        failing=tally.failing,
+        skipped=dict(tally.skipped),
+        excused=dict(+excused),
+        unjudged=tally.unjudged,
+        compared=tally.compared,
+        skeletons=len(tally.skeletons),
+        signatures=rows(find for find in finds if find.sure),
+        flaky=flaky_rows(finds),
+    )

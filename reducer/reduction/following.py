@@ -117,6 +117,7 @@ class Follower:
             stage.best = event.candidate
         elif isinstance(event, Accepted):
             stage.best, stage.result = event.candidate, event.result
+            stage.passed(event.candidate, event.size)
             self._count(event.compiles)
             self._save(event)
         elif isinstance(event, Tried):

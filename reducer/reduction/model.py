@@ -22,6 +22,7 @@ from reducer.stablehlo import Module
 Candidate: TypeAlias = Program | Module
 
 DEFAULT_OUT: Final = Path("reduced")
+_STEP: Final = 0.9
 
 
 class Stopped(Exception):
@@ -129,7 +130,7 @@ class Stage:
     """One tier of a reduction, while it runs and afterwards. `level` handles its candidates, `start` and `best`.
 
     `to_fixpoint` and `minimal` are those of `Shrunk`; `final` is the answer about `best` in a fresh worker, with the
-    module's text.
+    module's text. `milestones` are what was accepted on the way, each smaller than `_STEP` of the one before.
     """
 
     level: Any
@@ -144,6 +145,12 @@ class Stage:
     seconds: float = 0.0
     finds: dict[str, SideFind[Any]] = field(default_factory=dict)
     final: Result | None = None
+    milestones: list[Any] = field(default_factory=list)
+
+    def passed(self, candidate: Any, size: int) -> None:
+        """Note what was accepted, if it is a long way from the one noted before."""
+        if not self.milestones or size < _STEP * self.level.size(self.milestones[-1]):
+            self.milestones.append(candidate)
 
     @property
     def tier(self) -> Tier:

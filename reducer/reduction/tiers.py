@@ -78,9 +78,15 @@ def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:
 
 
 def _up(run: Run, start: Module) -> None:
-    """Raise a module to the placement tier: its minimum, or itself where that is not possible; and come down again."""
+    """Raise a module to the placement tier, and come down again.
+
+    Its minimum, if that is possible. But a minimum may do what no program can say: leave a value in either of two
+    memories, as a loop does whose carry is on the device only before its first turn. Then what came before it, the
+    smallest first; the module itself in the end.
+    """
     reduced = run.stages.get("stablehlo")
-    for module in ([reduced.best] if reduced is not None else []) + [start]:
+    before = [] if reduced is None else [reduced.best, *(m for m in reversed(reduced.milestones) if m != reduced.best)]
+    for module in [*before, start]:
         run.stop_if_asked()
         try:
             program = raised(module)

@@ -73,6 +73,20 @@ def test_a_module_is_reduced_and_then_raised(tmp_path: Path) -> None:
     assert "stablehlo.sine" not in script
 
 
+def test_a_minimum_that_no_program_can_say_is_raised_from_what_came_before_it(tmp_path: Path) -> None:
+    # As programs, modules fail only as long as there is something besides the tanh.
+    def answer(job: Job, _: Target) -> Answer:
+        fails = said_of(job, "tanh", "tanh") and (isinstance(job, ModuleJob) or "sin(" in text_of(job))
+        return bug() if fails else COMPILED
+
+    reduced, _ = reduce(tmp_path, module("sine", "exponential", "cosine", "tanh"), answer, tiers=ALL)
+    stages = reduced.stages
+    assert [stages["stablehlo"].level.size(m) for m in stages["stablehlo"].milestones] == [2, 1]
+    assert stages["stablehlo"].level.size(stages["stablehlo"].best) == 1
+    placement = stages["placement"]
+    assert (placement.level.size(placement.start), placement.level.size(placement.best)) == (2, 2)
+
+
 def test_what_cannot_be_raised_stays_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Module) -> Program:
         raise ProgramError("not expressible: stablehlo.tanh")

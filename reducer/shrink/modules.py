@@ -20,6 +20,9 @@ from reducer.stablehlo.order import identity, order_key, size
 from reducer.stablehlo.sense import nonsense
 from reducer.stablehlo.text import to_text
 
+#: The most operations of a start that is reduced a second time, the other way round.
+RESTART_LIMIT: Final = 200
+
 
 def _check_sensible(module: Module) -> None:
     check(module)
@@ -78,4 +81,6 @@ def shrink_module(
         budget=budget,
         label=label,
         events=events,
+        # Going the whole way again from thousands of operations costs more than what it may find is worth.
+        restart=size(module) <= RESTART_LIMIT,
     )

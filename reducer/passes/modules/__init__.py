@@ -9,7 +9,7 @@ from reducer.passes.modules.attributes import drop_attributes, one_device, simpl
 from reducer.passes.modules.regions import freeze_carries, shorten_loops, unwrap_all
 from reducer.passes.modules.relevance import keep_near, keep_one_loop, keep_one_result
 from reducer.passes.modules.shapes import merge_shaping, shrink_all_sizes, shrink_sizes
-from reducer.passes.modules.values import bypass_operations, cut_operations, cut_to_zeros, drop_results
+from reducer.passes.modules.values import bypass_operations, cut_operations, cut_to_zeros, drop_placements, drop_results
 from reducer.stablehlo.model import Module
 
 _TIER: Final = ("stablehlo",)
@@ -18,9 +18,10 @@ _TIER: Final = ("stablehlo",)
 MODULE_PASSES: Final[tuple[Pass[Module], ...]] = (
     Pass("keep-near", "keep what is near host memory", keep_near, 5, "1", _TIER, one_shot=True),
     Pass("keep-one-result", "keep one result and what it needs", keep_one_result, 5, "1", _TIER),
+    Pass("drop-placements", "leave values where they are", drop_placements, 4, "log", _TIER),
+    Pass("bypass-operations", "replace results by operands", bypass_operations, 4, "log", _TIER),
     Pass("keep-one-loop", "keep one loop and nothing around it", keep_one_loop, 5, "log", _TIER, one_shot=True),
     Pass("cut-operations", "cut operations off, arguments instead", cut_operations, 5, "log", _TIER),
-    Pass("bypass-operations", "replace results by operands", bypass_operations, 4, "log", _TIER),
     Pass("drop-results", "drop results with what only they need", drop_results, 4, "log", _TIER),
     Pass("unwrap-regions", "replace loops by what they do once", unwrap_all, 4, "log", _TIER),
     Pass("freeze-carries", "keep carries as they are at first", freeze_carries, 3, "log", _TIER),

@@ -8,6 +8,7 @@ from reducer.passes.base import Edits
 from reducer.passes.modules.tools import Cutter, editable, keep_results
 from reducer.stablehlo.distance import Distances
 from reducer.stablehlo.edit import Rewriter
+from reducer.stablehlo.hosted import placement, to_host
 from reducer.stablehlo.model import Module, Operation
 
 
@@ -60,6 +61,21 @@ def bypass_operations(module: Module) -> Edits[Module]:
         return change.finish()
 
     return Edits(len(operations), apply)
+
+
+def drop_placements(module: Module) -> Edits[Module]:
+    """Transfers to another memory passed by: what is not moved to the host needs not be moved back."""
+    found = [operation for operation in editable(module) if placement(operation) is not None]
+    found.sort(key=lambda operation: to_host(operation))
+
+    def apply(chosen: Sequence[int]) -> Module:
+        change = Rewriter(module)
+        for at in chosen:
+            change.replace(found[at].results[0], found[at].operands[0])
+            change.swap(found[at], ())
+        return change.finish()
+
+    return Edits(len(found), apply, (sum(not to_host(operation) for operation in found),))
 
 
 def drop_results(module: Module) -> Edits[Module]:

@@ -18,12 +18,16 @@ from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.neighbourhood import NAME, neighbours
 from reducer.neighbourhood import Neighbour as Around
+from reducer.neighbourhood.modules import MODULE_NAME, module_neighbours
 from reducer.neighbourhood.parameters import parameters
 from reducer.oracle.base import Oracle
 from reducer.oracle.verdict import failure
 from reducer.shrink import certify
 from reducer.shrink.certificate import Entry, form_of
 from reducer.shrink.explain import LIMIT, Explained, explain
+from reducer.stablehlo import Module
+from reducer.stablehlo.normal import inlined, numbered, tidied
+from reducer.stablehlo.order import identity as module_identity
 
 C = TypeVar("C")
 
@@ -53,6 +57,16 @@ def certified(case: Case, tier: Tier, oracle: Oracle[Program], *, events: Events
     around = neighbours(program, form_of(program))
     made = certificate(program, around, oracle, case.signature, neighbourhood=NAME, key=identity, events=events)
     return with_certificate(case, tier, made)
+
+
+def certified_module(case: Case, module: Module, oracle: Oracle[Module], *, events: Events | None = None) -> Case:
+    """`certified` for the minimum at the StableHLO tier, which a case only names the file of: `module` is in it."""
+    form = next((form for form in (inlined, tidied) if form(module) == module), numbered)
+    around = module_neighbours(module, form)
+    made = certificate(
+        module, around, oracle, case.signature, neighbourhood=MODULE_NAME, key=module_identity, events=events
+    )
+    return with_certificate(case, "stablehlo", made)
 
 
 def certificate(
@@ -203,6 +217,7 @@ __all__ = [
     "Recheck",
     "certificate",
     "certified",
+    "certified_module",
     "explained",
     "program_of",
     "recheck",

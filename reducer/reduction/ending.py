@@ -9,7 +9,7 @@ from reducer.corpus import Case, Corpus, Explanation
 from reducer.corpus.atomic import storing
 from reducer.corpus.case import Tier
 from reducer.errors import InputError
-from reducer.evidence import certified, explained
+from reducer.evidence import certified, certified_module, explained
 from reducer.files import write_file
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
@@ -110,12 +110,13 @@ def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
 
 
 def _with_evidence(run: Run, case: Case) -> Case:
-    """The case with certificate and explanations at each tier of programs, unless the run is ended meanwhile."""
+    """The case with a certificate at each tier, and explanations at those of programs, unless the run is ended."""
     for tier, stage in run.stages.items():
-        if not isinstance(stage.best, Program) or tier not in case.tiers:
-            continue
         asking = run.asking(stage, placed=False)
         try:
+            if not isinstance(stage.best, Program):
+                case = certified_module(case, stage.best, asking, events=_following(run, stage))
+                continue
             case = certified(case, tier, asking, events=_following(run, stage))
             run.watcher.say(f"trying other values of what is left at the {tier} tier")
             case = explained(case, tier, asking)

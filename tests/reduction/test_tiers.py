@@ -64,6 +64,10 @@ def test_a_module_is_reduced_and_then_raised(tmp_path: Path) -> None:
         "placement": ("repro.py",),
         "stablehlo": ("repro_stablehlo.py", "stablehlo.mlir"),
     }
+    certificate = case.tiers["stablehlo"].certificate
+    assert certificate is not None
+    assert certificate.neighbours
+    assert "fails-the-same" not in certificate.counts(case.signature)
     assert case.start is not None
     assert (case.start.tier, case.start.file) == ("stablehlo", "start.mlir.gz")
     folder = tmp_path / case.slug

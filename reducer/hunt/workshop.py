@@ -197,12 +197,13 @@ class RealWorkshop:
         )
 
     def _evident(self, case: Case, find: Find) -> Case:
-        """A minimum with what a report shows of it. The reduction has asked about nearly all of it."""
-        if find.kind == "slow-compile":
-            return case  # no answer is believed twice, so it would cost all of them again
-        plain = find.kind in ("error", "lost-offload")
-        oracle = self._certifying if plain else self._oracle_of(find)
-        return self._compared(certified(case, find.tier, oracle), find)
+        """A minimum with what a report shows of it: of one that fails by itself a certificate, of a pair what it computes.
+
+        The reduction has asked about nearly all the neighbours of the first sort. Those of a pair are pairs.
+        """
+        if find.kind in ("error", "lost-offload"):
+            return certified(case, find.tier, self._certifying)
+        return self._compared(case, find)
 
     def _compared(self, case: Case, find: Find) -> Case:
         """That a program means the same as its twin is not taken from how the twin is derived: both are run."""

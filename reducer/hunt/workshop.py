@@ -197,7 +197,7 @@ class RealWorkshop:
         )
 
     def _evident(self, case: Case, find: Find) -> Case:
-        """A minimum with what a report shows of it: of one that fails by itself a certificate, of a pair what it computes.
+        """A minimum with what a report shows: the certificate of one that fails by itself, the difference of a pair.
 
         The reduction has asked about nearly all the neighbours of the first sort. Those of a pair are pairs.
         """

@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 ON_TPU = "--tpu" in sys.argv[1:] or (os.path.exists("/dev/accel0") and "--no-tpu" not in sys.argv[1:])
@@ -70,6 +71,22 @@ RECORDED = [
         "phase": "post-optimization",
         "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
     },
+    {
+        "libtpu": "0.0.50.1",
+        "sha256": "e0a1eca41601969ba976898cac06fdab3cf81ec1faa828d674984dee579deac2",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
+    },
+    {
+        "libtpu": "0.0.52",
+        "sha256": "f86de4d04a058e6b5101f73e0824b95f27e2cec996d2b9191d9cffda75c03077",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
+    },
 ]
 
 
@@ -91,6 +108,9 @@ def lower(devices):
     host = NamedSharding(Mesh(np.array(devices[:1]), ("device",)), P(), memory_kind="pinned_host")
     x = jax.ShapeDtypeStruct((5, 5), jnp.bfloat16, sharding=host)
     return jax.jit(fn, out_shardings=host).lower(x)
+
+
+BESIDE = []
 
 
 # ---- compile it in a process of its own, and judge -----------------------------------------------------------------
@@ -130,7 +150,14 @@ def memory_of(shape, text):
     return found
 
 
-def child(out, probe):
+def carried(shape, text):
+    """Whether a loop of a compiled program carries an array of a shape in device memory."""
+    states = re.findall(r"= \((.*?)\) while\(", text)
+    layouts = (layout for state in states for layout in re.findall(re.escape(shape) + r"\{([^{}]*)\}", state))
+    return any("S(5)" not in layout for layout in layouts)
+
+
+def child(out, probe, number):
     """Compile, and write down each step: this process may not live to see the next one."""
 
     def say(**record):
@@ -148,18 +175,23 @@ def child(out, probe):
         place = jax.sharding.SingleDeviceSharding(devices[0])
         lowered = jax.jit(lambda x: x + 1).lower(jax.ShapeDtypeStruct((8, 128), "float32", sharding=place))
     else:
-        lowered = lower(devices)
+        lowered = (BESIDE[number - 1]() if number else lower)(devices)
     say(lowered=True)
+    began = time.perf_counter()
     try:
         compiled = lowered.compile(compiler_options=OPTIONS or None)
     except Exception as error:
         say(outcome="rejected", message=str(error))
         return
+    seconds = time.perf_counter() - began
     stats = getattr(compiled, "memory_analysis", getattr(compiled, "get_compiled_memory_stats", lambda: None))()
     host_temp = getattr(stats, "host_temp_size_in_bytes", None)
-    wanted = sorted({shape for record in RECORDED for shape in record.get("lost", ())})
-    places = {shape: memory_of(shape, compiled.as_text()) for shape in wanted}
-    say(outcome="compiled", host_temp=host_temp, places=places)
+    temp = getattr(stats, "temp_size_in_bytes", None)
+    known = [one for record in RECORDED for one in (record, record.get("beside", {}))]
+    text = compiled.as_text() if any(one.get("lost") or one.get("carried") for one in known) else ""
+    places = {shape: memory_of(shape, text) for one in known for shape in one.get("lost", ())}
+    loops = {shape: carried(shape, text) for one in known for shape in one.get("carried", ())}
+    say(outcome="compiled", host_temp=host_temp, temp=temp, seconds=seconds, places=places, loops=loops)
 
 
 def run(*extra):
@@ -196,8 +228,9 @@ def is_as(record, steps):
     """Whether what happened is this recorded outcome."""
     if steps["outcome"] != record["outcome"]:
         return False
-    if record["outcome"] == "compiled" and record.get("lost"):
-        return all(steps.get("places", {}).get(shape) == "device" for shape in record["lost"])
+    if record["outcome"] == "compiled" and (record.get("lost") or record.get("carried")):
+        alone = all(steps.get("places", {}).get(shape) == "device" for shape in record.get("lost", ()))
+        return alone and all(steps.get("loops", {}).get(shape) for shape in record.get("carried", ()))
     if record["outcome"] == "compiled":
         return "host_temp" not in record or record["host_temp"] == steps["host_temp"]
     message = " ".join(steps.get("message", "").split())
@@ -208,6 +241,24 @@ def is_as(record, steps):
         and (not phase or f"during context [{phase}]" in message)
         and all(fragment in message for fragment in record.get("fragments", ()))
     )
+
+
+def matches(record, steps):
+    """Whether what happened is this recorded outcome, also compared with other programs."""
+    if not is_as(record, steps):
+        return False
+    if "slower_than" in record:
+        print(f"          in {steps['seconds']:.1f} s, more than {record['slower_than']:.1f} s are slow")
+        return steps["seconds"] > record["slower_than"]
+    if "beside" in record:
+        other = run("--beside", "1")
+        print(f"beside:   {said(other) if 'outcome' in other else other['log'][-2000:]}")
+        return "outcome" in other and is_as(record["beside"], other)
+    if "costs" in record:
+        offloaded, saved = (run("--beside", number).get("temp") for number in "12")
+        print(f"scaled:   device temp {offloaded} bytes with the offload, {saved} without")
+        return None not in (offloaded, saved) and offloaded > saved
+    return True
 
 
 def said(steps):
@@ -222,6 +273,8 @@ def said(steps):
             f"{shape} lies {f'in {place} memory' if place else 'nowhere'}"
             for shape, place in steps.get("places", {}).items()
         ]
+        loops = {True: "a loop carries", False: "no loop carries"}
+        shown += [f"{loops[found]} {shape} in device memory" for shape, found in steps.get("loops", {}).items()]
     return "\n          ".join([head, *(line[:600] for line in shown)])
 
 
@@ -249,9 +302,14 @@ def main():
     place = "recorded for this libtpu" if known else where
     wanted = " ".join(record.get(key, "") for key in ("outcome", "status")).strip()
     lost = [f"{shape} lies in device memory alone" for shape in record.get("lost", ())]
+    lost += [f"a loop carries {shape} in device memory" for shape in record.get("carried", ())]
     print(f"expected: {wanted} ({place})", *record.get("fragments", ()), *lost, sep="\n          ")
+    for _ in range(record.get("runs", 1) - 1):
+        if is_as(record, steps):
+            break
+        steps = {**steps, "message": "", **run()}  # it comes and goes
     print(f"happened: {said(steps)}")
-    if is_as(record, steps):
+    if matches(record, steps):
         print("AS RECORDED")
         return 0
     if steps["outcome"] == "compiled":
@@ -266,6 +324,7 @@ def main():
 
 if __name__ == "__main__":
     if "--child" in sys.argv:
-        child(sys.argv[sys.argv.index("--child") + 1], probe="--probe" in sys.argv)
+        beside = int(sys.argv[sys.argv.index("--beside") + 1]) if "--beside" in sys.argv else 0
+        child(sys.argv[sys.argv.index("--child") + 1], probe="--probe" in sys.argv, number=beside)
     else:
         sys.exit(main())

@@ -22,7 +22,7 @@ def _elementwise(n: int, kinds: str, result: str | None = None) -> Rule:
 
 
 _FLOAT_FUNCTIONS: Final = (
-    "tanh sin cos tan exp exp2 log log1p expm1 sqrt rsqrt cbrt logistic erf erf_inv erfc lgamma digamma "
+    "tanh sin cos tan exp exp2 log log1p log2 expm1 sqrt rsqrt cbrt logistic erf erf_inv erfc lgamma digamma "
     "floor ceil round asin acos atan sinh cosh asinh acosh atanh reduce_precision"
 )
 for _name in _FLOAT_FUNCTIONS.split():

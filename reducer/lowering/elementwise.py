@@ -35,6 +35,7 @@ for _name in (
     "exp",
     "log",
     "log1p",
+    "log2",
     "expm1",
     "sqrt",
     "floor",

@@ -35,6 +35,13 @@ def check(where, recorded, value):
         raise TypeError(f"{where}: {recorded} is recorded, {traced} was traced")
 '''
 
+_VARYING = '''\
+def varying(value, axes):
+    """`lax.pcast` over those of the mesh axes over which a value does not vary yet."""
+    axes = tuple(axis for axis in axes if axis not in jax.typeof(value).manual_axis_type.varying)
+    return lax.pcast(value, axes, to="varying") if axes else value
+'''
+
 #: Imports by the names they bind, in the order they are written.
 _IMPORTS = (
     ("jax", "import jax"),
@@ -85,6 +92,8 @@ def emit_text(program: Program, *, typed: bool = False) -> Text:
     parts = [f"{name} = {policy_text(policy)}" for policy, name in context.policies.items()]
     if typed:
         parts.append(_CHECK)
+    if re.search(r"\bvarying\(", function):
+        parts.append(_VARYING)
     parts += [function, _differentiated(program), entry.lower(program, inputs, wide=_wide(program), traced=typed)]
     body = _joined(parts)
     if not typed:  # a typed line ends in a comment that names its equation

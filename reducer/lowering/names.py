@@ -21,7 +21,7 @@ RESERVED: Final = frozenset(
         *keyword.kwlist,
         *("jax", "jnp", "np", "lax", "checkpoint_name", "set_xla_metadata"),
         *("Mesh", "NamedSharding", "P", "SingleDeviceSharding", "TypeError", "complex", "map", "str"),
-        *("program", "loss", "fn", "lower", "check", "device", "host", "mesh", "devices"),
+        *("program", "loss", "fn", "lower", "check", "varying", "device", "host", "mesh", "devices"),
     )
 )
 

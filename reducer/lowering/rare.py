@@ -220,4 +220,7 @@ def _axis_index(use: Use) -> Expr:
 @register("pvary", "pcast")
 def _pcast(use: Use) -> Expr:
     (x,) = arguments(use, 1)
-    return call("lax.pcast", x.typed, attribute(use.need("axes")), to=attribute(use.attributes.get("to", "varying")))
+    axes, to = attribute(use.need("axes")), use.attributes.get("to", "varying")
+    if to == "varying":
+        return call("varying", x.typed, axes)  # JAX does some of it by itself, and refuses it a second time
+    return call("lax.pcast", x.typed, axes, to=attribute(to))

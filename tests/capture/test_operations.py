@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reducer.errors import ProgramError
+from reducer.lowering.capture import captured
 from tests.capture.roundtrip import round_trip
 
 jax = pytest.importorskip("jax")
@@ -24,6 +26,12 @@ KERNEL = np.linspace(-1, 1, 3 * 3 * 4 * 5, dtype=np.float32).reshape(3, 3, 4, 5)
 NHWC = ("NHWC", "HWIO", "NHWC")
 
 Case = tuple[Callable[..., Any], Sequence[Any]]
+
+
+def causal(x: Any, kernel: Any) -> Any:
+    """A convolution of each channel over time, as mixers of sequences have it."""
+    numbers = ("NWC", "WIO", "NWC")
+    return lax.conv_general_dilated(x, kernel, (1,), [(2, 0)], feature_group_count=4, dimension_numbers=numbers)
 
 
 def each(*functions: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,6 +248,7 @@ SHAPES: dict[str, Case] = {
                 a, k[:, :, :1, :4], (2, 2), "VALID", feature_group_count=4, dimension_numbers=NHWC
             ),
             lambda a, k: lax.conv_transpose(a, k, (2, 2), "SAME"),
+            jax.grad(lambda a, k: (causal(a[0], k[0, :, :1, :4]) ** 2).sum(), 1),
             jax.grad(
                 lambda a, k: (lax.conv_general_dilated(a, k, (1, 1), "SAME", dimension_numbers=NHWC) ** 2).sum(), 1
             ),
@@ -252,6 +261,14 @@ SHAPES: dict[str, Case] = {
             lambda a: lax.reduce_window(a, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "SAME"),
         ),
         [IMAGE],
+    ),
+    "attention": (
+        each(
+            lambda x, y: jax.nn.dot_product_attention(*(a[None, :, None] for a in (x, y, y)), is_causal=True),
+            jax.grad(lambda x, y: jax.ops.segment_sum(x * y, I[:1].repeat(4), 3).sum()),
+            lambda x, y: jax.scipy.linalg.expm(x[:, :4] / 8) @ y,
+        ),
+        [X, Y],
     ),
     "linear-algebra": (
         each(
@@ -417,3 +434,8 @@ def test_printing_is_left_out() -> None:
         return x * 2
 
     assert len(round_trip(fn, jnp.asarray(X), module=False, run=False).block.eqns) == 1
+
+
+def test_an_update_by_a_function_is_not_taken_for_a_plain_one() -> None:
+    with pytest.raises(ProgramError, match=r"not expressible: scatter .* it updates by a computation of its own"):
+        captured(lambda x: x.at[jnp.array([1, 2])].apply(jnp.tanh), jnp.asarray(X))

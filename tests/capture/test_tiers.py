@@ -193,6 +193,24 @@ def test_meshes_need_no_devices() -> None:
     assert (derived.mesh, derived.inputs) == (program.mesh, program.inputs)
 
 
+def test_values_that_vary_already_are_not_made_to_vary_again() -> None:
+    """Sorting beside a varying value makes a value vary in the text that did not in the trace."""
+    from jax import lax
+    from jax.sharding import AbstractMesh, AxisType
+    from jax.sharding import PartitionSpec as P
+
+    def local(x: Any) -> Any:
+        order = jax.numpy.argsort(x[:, 0])
+        return x[order] * lax.psum(x, "a")
+
+    with jax.sharding.use_abstract_mesh(AbstractMesh((2,), ("a",), axis_types=(AxisType.Auto,))):
+        mapped = jax.shard_map(local, in_specs=P("a"), out_specs=P("a"))
+        program = capture(lambda x: mapped(x).sum(), jax.ShapeDtypeStruct((8, 4), "float32"))
+    assert "pvary" in to_text(program)
+    derived = differentiate(replace(program, gradient=Grad(argnums=(0,))))
+    assert [str(derived.block.params[0].type), len(derived.block.results)] == ["f32[8,4]", 2]
+
+
 def test_constants_follow_the_inputs() -> None:
     import numpy as np
 

@@ -12,7 +12,7 @@ from reducer.ir.types import DTYPES, Type
 from reducer.lowering.capture.convert import Converter, handles, ids, operation, outs_of
 from reducer.lowering.capture.frame import Frame, transfer, type_of, zeros
 from reducer.lowering.capture.shardings import constrain, named_spec
-from reducer.lowering.capture.versions import on_device
+from reducer.lowering.capture.versions import on_device, open_jaxpr
 
 
 @handles("convert_element_type")
@@ -50,6 +50,33 @@ def _broadcast(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ..
     var = frame.var(out)
     frame.add(Fill(outs=(var,), value=args[0].value))
     return (var.id,)
+
+
+@handles("reshape")
+def _reshape(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    order = eqn.params.get("dimensions")
+    if order is None:
+        return operation(converter, frame, eqn, args)
+    # It reads the dimensions in another order: JAX, too, lowers this to a transposition and a plain reshape.
+    metadata, _ = converter.metadata(frame, eqn)
+    type_ = type_of(eqn.invars[0].aval)
+    turned = frame.var(Type(type_.dtype, tuple(type_.shape[i] for i in order), type_.memory))
+    attributes = (("permutation", tuple(map(int, order))),)
+    frame.add(Op(outs=(turned,), primitive="transpose", args=args, attributes=attributes, metadata=metadata))
+    outs = outs_of(frame, eqn)
+    frame.add(Op(outs=outs, primitive="reshape", args=(turned.id,), metadata=metadata))
+    return ids(outs)
+
+
+@handles("scatter")
+def _scatter(converter: Converter, frame: Frame, eqn: Any, args: tuple[Arg, ...]) -> Sequence[Arg]:
+    """One that writes; `x.at[i].apply(f)` is the same primitive with a computation of the user's."""
+    update = eqn.params.get("update_jaxpr")
+    if update is not None:
+        jaxpr, _ = open_jaxpr(update)
+        if jaxpr.eqns or jaxpr.outvars[0] is not jaxpr.invars[-1]:
+            raise ProgramError("it updates by a computation of its own")
+    return operation(converter, frame, eqn, args)
 
 
 @handles("reshard")

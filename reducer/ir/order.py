@@ -10,16 +10,16 @@ What comes earlier outweighs everything after it, so each component is paid for 
 ==  =============  ===================================================================================================
  1  size           equations, nested ones included, `Fill` not counted: deleting, unwrapping, cutting a value
  2  gradient       none, then by the number of argnums, then whether the value is asked for too
- 3  depth          the sum of the nesting depths of all equations: moving one out of a region
- 4  ports          parameters and results of every block, one for the block, and the results of regions: dropping a
+ 3  flags          off their default: reverse, unroll, prevent_cse, differentiated, check_vma
+ 4  metadata       entries of XLA metadata: the barrier removed, here or there
+ 5  depth          the sum of the nesting depths of all equations: moving one out of a region
+ 6  ports          parameters and results of every block, one for the block, and the results of regions: dropping a
                    carry, x, y, constant, input, result, residual or branch, merging two arguments, a carry or x
-                   turned into a constant; paid by 5
- 5  fills          constants: so an input or carry replaced by zeros is smaller, and zeros replaced by a value also
- 6  slices         xs and ys of scans: an x turned into a constant
- 7  policies       their complexity: none, plain, by names and the number of names, combined
- 8  names          distinct names in the program: merging two
- 9  flags          off their default: reverse, unroll, prevent_cse, differentiated, check_vma
-10  metadata       entries of XLA metadata: the barrier removed, here or there
+                   turned into a constant; paid by 7
+ 7  fills          constants: so an input or carry replaced by zeros is smaller, and zeros replaced by a value also
+ 8  slices         xs and ys of scans: an x turned into a constant
+ 9  policies       their complexity: none, plain, by names and the number of names, combined
+10  names          distinct names in the program: merging two
 11  devices        of the mesh, then 12 the number of its axes
 13  specs          dimensions sharded, constraints and entries, and 14 inputs donated or given a spec
 15  trips          the sum of the lengths of scans
@@ -33,7 +33,8 @@ What comes earlier outweighs everything after it, so each component is paid for 
 23  length         of the canonical bytes (a shorter or lower number, name or constant), then 24 the bytes themselves
 ==  =============  ===================================================================================================
 
-Lengths come before elements because both fall together when a loop is shortened; dtypes after elements because a
+Flags and metadata come early because the one thing a reader stumbles over is a setting nobody would have made: a
+program without it is worth a deeper nesting. Lengths come before elements because both fall together when a loop is shortened; dtypes after elements because a
 conversion that becomes useless takes its equation with it anyway. A step that raises an earlier component for a later
 one (unrolling a loop into slices that are equations, say) is not a simplification by this order, and a reducer may
 only take it as the first half of a step that ends smaller.
@@ -112,14 +113,14 @@ def order_key(program: Program) -> OrderKey:
     return (
         t.size,
         0 if grad is None else 2 * len(grad.argnums) + grad.with_value + 1,
+        t.flags,
+        t.metadata,
         t.depth,
         t.ports,
         t.fills,
         t.slices,
         t.policies,
         len(t.names),
-        t.flags,
-        t.metadata,
         program.mesh.size if program.mesh else 0,
         len(program.mesh.axes) if program.mesh else 0,
         t.specs,

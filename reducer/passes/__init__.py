@@ -82,7 +82,6 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     # A region that mattered at full size may not matter now; the flags that go next would bar the way back.
     Pass("unwrap-small-regions", "replace regions by what is in them, sizes being small", unwrap_regions, 3, "log"),
     Pass("other-results", "replace a result by another value", other_results, 2, "linear"),
-    Pass("hoist-equations", "move equations out of regions", hoist_equations, 1, "linear"),
     Pass("drop-branches", "drop branches of conds", drop_branches, 2, "linear"),
     Pass("simplify-policies", "simplify checkpoint policies", simplify_policies, 2, "linear"),
     Pass("merge-names", "make two names one", merge_names, 1, "square"),
@@ -96,6 +95,8 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("simplify-scalars", "make scalars 0 or 1", simplify_scalars, 1, "linear"),
     Pass("reuse-values", "replace a value by an earlier one", reuse_values, 1, "square"),
     Pass("fill-arguments", "replace scalar arguments by earlier values", fill_arguments, 1, "square"),
+    # After the regions have found their places: a pair of regions with something between them cannot be exchanged.
+    Pass("hoist-equations", "move equations out of regions", hoist_equations, 1, "linear"),
     Pass("windows", "delete and unwrap several equations at once", windows, 2, "square", late=True),
     Pass("coupled-edits", "take something away and make up for it", coupled_edits, 2, "square", late=True),
 )

@@ -39,7 +39,7 @@ replace = msgspec.structs.replace
 
 #: Names of the components, in the order of the table in the module's docstring.
 COMPONENTS = (
-    "size", "gradient", "depth", "ports", "fills", "slices", "policies", "names", "flags", "metadata", "devices",
+    "size", "gradient", "flags", "metadata", "depth", "ports", "fills", "slices", "policies", "names", "devices",
     "axes", "specs", "entries", "trips", "elements", "dimensions", "dtypes", "memory", "operations", "attributes",
     "scalars", "length", "bytes",
 )  # fmt: skip

@@ -46,7 +46,6 @@ def test_listing() -> None:
         "drop-axes",
         "unwrap-small-regions",
         "other-results",
-        "hoist-equations",
         "drop-branches",
         "simplify-policies",
         "merge-names",
@@ -60,6 +59,7 @@ def test_listing() -> None:
         "simplify-scalars",
         "reuse-values",
         "fill-arguments",
+        "hoist-equations",
         "windows",
         "coupled-edits",
     ]

@@ -34,10 +34,10 @@ What comes earlier outweighs everything after it, so each component is paid for 
 ==  =============  ===================================================================================================
 
 Flags and metadata come early because the one thing a reader stumbles over is a setting nobody would have made: a
-program without it is worth a deeper nesting. Lengths come before elements because both fall together when a loop is shortened; dtypes after elements because a
-conversion that becomes useless takes its equation with it anyway. A step that raises an earlier component for a later
-one (unrolling a loop into slices that are equations, say) is not a simplification by this order, and a reducer may
-only take it as the first half of a step that ends smaller.
+program without it is worth a deeper nesting. Lengths come before elements because both fall together when a loop is
+shortened; dtypes after elements because a conversion that becomes useless takes its equation with it anyway. A step
+that raises an earlier component for a later one (unrolling a loop into slices that are equations, say) is not a
+simplification by this order, and a reducer may only take it as the first half of a step that ends smaller.
 
 Keys compare like with like in normal form only: renumbering variables changes the bytes.
 """

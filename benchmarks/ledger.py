@@ -40,8 +40,8 @@ from reducer.oracle.verdict import verdict
 TOPOLOGY = "v5e:2x2"
 
 
-#: Dtype, dimensions, number of its allocation.
-Array = tuple[str, tuple[int, ...], int]
+#: Dtype, dimensions, place: allocation and offset.
+Array = tuple[str, tuple[int, ...], str]
 
 
 class Truth:
@@ -75,7 +75,7 @@ class Truth:
             self.close()
             return None
         answer = json.loads(line)
-        return [(dtype, tuple(dims), number) for dtype, dims, number in answer["host"]] if "host" in answer else None
+        return [(dtype, tuple(dims), place) for dtype, dims, place in answer["host"]] if "host" in answer else None
 
     def close(self) -> None:
         """End the process."""
@@ -88,27 +88,20 @@ class Truth:
 def kept(planted: Planted, host: Sequence[Array]) -> bool:
     """Whether every stack that was planted has room on the host: as many elements of its dtype, or a device's part.
 
-    Stacks alike that live at one time need an allocation each; an unrolled one may be spread over several.
+    Stacks alike that live at one time need a place each; an unrolled one may be several arrays, each of which holds
+    more than one turn's values.
     """
-    if planted.spread:
-        return all(_spread(dtype, host) >= prod(dims) for dtype, dims in planted.stacks)
-    room: dict[tuple[str, int], set[int]] = {}
-    for dtype, dims, number in host:
-        room.setdefault((dtype, prod(dims)), set()).add(number)
+    if planted.turn:
+        arrays = [(dtype, prod(dims)) for dtype, dims, _ in host if prod(dims) > planted.turn]
+        return all(sum(n for kind, n in arrays if kind == dtype) >= prod(dims) for dtype, dims in planted.stacks)
+    room: dict[tuple[str, int], set[str]] = {}
+    for dtype, dims, place in host:
+        room.setdefault((dtype, prod(dims)), set()).add(place)
     parts = [k for k in range(1, planted.partitions + 1) if planted.partitions % k == 0]
     return all(
         any(len(room.get((dtype, prod(dims) // k), ())) >= count for k in parts)
         for (dtype, dims), count in Counter(planted.stacks).items()
     )
-
-
-def _spread(dtype: str, host: Sequence[Array]) -> int:
-    """Elements of a dtype that all allocations of host memory hold together, each counted once."""
-    largest: dict[int, int] = {}
-    for kind, dims, number in host:
-        if kind == dtype:
-            largest[number] = max(largest.get(number, 0), prod(dims))
-    return sum(largest.values())
 
 
 @dataclass(frozen=True)
@@ -221,6 +214,8 @@ def losses(options: argparse.Namespace) -> None:
     for release, draw, part in PLANTED:
         rng = Random(options.seed)
         planted = [draw(rng) for _ in range(round(options.programs * part))]
+        if options.shape and planted[0].shape not in options.shape:
+            continue
         found = list(judged(planted, release, options))
         lost = [one for one in found if one.kept is False]
         hit = [one for one in lost if one.word == "lost-offload"]
@@ -397,7 +392,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a hunt generates")
     parser.add_argument("--grace", type=float, default=240.0, help="seconds more for reducing")
     parser.add_argument("--kinds", help="as of `scanshrink hunt`; default: all")
-    parser.add_argument("--shape", action="append", choices=list(SHAPES), help="only these shapes (alarms)")
+    parser.add_argument("--shape", action="append", help="only these shapes (alarms, losses)")
     parser.add_argument("--store", help="file to which what the compiler said is appended (alarms, losses)")
     parser.add_argument("--replay", help="such a file, judged again without compiling")
     parser.add_argument("--keep", help="folder for the texts of programs that were judged wrongly")

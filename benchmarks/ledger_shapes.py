@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from random import Random
 
 Stack = tuple[str, tuple[int, ...]]
@@ -61,13 +62,13 @@ def lower(devices):
 
 @dataclass(frozen=True)
 class Planted:
-    """A program's text and what it offloads; `spread`: a stack may be several arrays."""
+    """A program's text and what it offloads; `turn`: elements of one turn of an unrolled loop."""
 
     shape: str
     text: str
     stacks: tuple[Stack, ...]
     partitions: int = 1
-    spread: bool = False
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,8 @@ def trace(devices):
         return {body}
     return jax.jit({_gradient(rng, "f")}).trace(*given(devices, {x}, {(*loops, *w)}))
 """
-    return Planted("unrolled", text, ((s.dtype, (*loops, *x)),), spread=True)
+    turn = prod((*loops, *x)) // (outer if inside else turns)
+    return Planted("unrolled", text, ((s.dtype, (*loops, *x)),), turn=turn)
 
 
 def branch(rng: Random) -> Planted:

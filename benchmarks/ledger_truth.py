@@ -1,6 +1,6 @@
 """Where a program's buffers really lie, from the compiler's own buffer assignment: one process, a JSON object a line.
 
-    {"text": ..., "topology": "v5e:2x2"}  ->  {"host": [["f32", [12, 8, 128], allocation], ...]} or {"error": ...}
+    {"text": ..., "topology": "v5e:2x2"}  ->  {"host": [["f32", [12, 8, 128], "18@49152"], ...]} or {"error": ...}
 
 Shares nothing with `reducer.ledger`: it asks for the dump of the buffer assignment (``xla_dump_to``), and reads the
 values of allocations of colour 5, which is host memory.
@@ -15,21 +15,22 @@ import tempfile
 from pathlib import Path
 
 _ALLOCATION = re.compile(r"allocation (\d+): size \d+(?:, color (\d+))?")
-_VALUE = re.compile(r"^ value: .*\): ([a-z][a-z0-9]*)\[([0-9,]*)\]")
+_VALUE = re.compile(r"^ value: .*\(size=\d+,offset=(\d+)\): ([a-z][a-z0-9]*)\[([0-9,]*)\]")
 _HOST = "5"
 
 
-def host_values(folder: Path) -> list[tuple[str, list[int], int]]:
-    """Dtype, dimensions and number of the allocation of every array the buffer assignment puts into host memory."""
+def host_values(folder: Path) -> list[tuple[str, list[int], str]]:
+    """Dtype, dimensions and place (allocation, offset) of every array the buffer assignment puts into host memory."""
     found = set()
     for path in folder.glob("*after_optimizations-buffer-assignment.txt"):
-        colour, number = None, 0
+        colour, number = None, ""
         for line in path.read_text(errors="replace").splitlines():
             if head := _ALLOCATION.match(line):
-                number, colour = int(head[1]), head[2]
+                number, colour = head[1], head[2]
             elif colour == _HOST and (value := _VALUE.match(line)):
-                found.add((value[1], tuple(int(d) for d in value[2].split(",") if d), number))
-    return [(dtype, list(dims), number) for dtype, dims, number in sorted(found)]
+                dims = tuple(int(d) for d in value[3].split(",") if d)
+                found.add((value[2], dims, f"{number}@{value[1]}"))
+    return [(dtype, list(dims), place) for dtype, dims, place in sorted(found)]
 
 
 def main() -> None:

@@ -139,6 +139,8 @@ def _kinds(wish: str | None) -> tuple[Kind, ...]:
         raise UsageError(
             f"--kinds: {unknown[0]!r} is no kind of failure", hint=f"there are {', '.join(KINDS)}; separate with commas"
         )
+    if set(chosen) == {"flaky"}:
+        raise UsageError("--kinds: flaky says how often others come", hint="name error or lost-offload beside it")
     return tuple(kind for kind in KINDS if kind in chosen)
 
 

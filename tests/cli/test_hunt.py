@@ -323,3 +323,16 @@ def test_failures_not_confirmed_are_not_called_none(capsys: pytest.CaptureFixtur
     assert "no failures found" not in shown
     _report(Summary(seed=5, corpus="finds"), None, as_json=False)
     assert "no failures found" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kinds", "says"),
+    [
+        ("lost", "'lost' is no kind of failure"),
+        ("flaky", "flaky says how often others come"),
+        ("error,", "'' is no kind of failure"),
+    ],
+)
+def test_kinds_that_cannot_be_looked_for(tmp_path: Path, pools: Opened, kinds: str, says: str) -> None:
+    one_error(invoke("hunt", "--kinds", kinds, "--corpus", str(tmp_path / "c")), says)
+    assert pools.calls == []

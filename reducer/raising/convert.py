@@ -16,8 +16,9 @@ from reducer.raising.frame import Frame
 from reducer.stablehlo.model import TERMINATORS, Block, Function, Module, Operation, attribute
 
 HINT: Final = "reduce the module itself: --tier stablehlo"
-#: Calls within calls, and regions within regions.
-MAX_DEPTH: Final = 200
+#: Calls within calls, and regions within regions; and operations, after all calls are inlined.
+MAX_DEPTH: Final = 100
+MAX_OPERATIONS: Final = 200_000
 #: Metadata that only loops act on; JAX writes it on everything that was traced under it.
 _OF_LOOPS: Final = "skip-simplify-while-loops"
 #: What custom calls say here is said by their equation's kind.
@@ -48,6 +49,7 @@ class Raiser:
     #: Constants that are no repeated scalar, in the order they were met: they become inputs.
     constants: dict[str, Type] = field(default_factory=dict)
     _place: list[str] = field(default_factory=list)
+    _raised: int = 0
 
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.module.functions}
@@ -67,10 +69,7 @@ class Raiser:
 
     def _operation(self, frame: Frame, operation: Operation) -> None:
         try:
-            handler = HANDLERS.get(operation.name)
-            if handler is None:
-                raise ProgramError("the IR has no such operation")
-            values = handler(self, frame, operation)
+            values = self._values(frame, operation)
         except ProgramError as error:
             if error.where:
                 raise
@@ -79,6 +78,19 @@ class Raiser:
             message = f"not expressible: {operation.name} -> {types:.200}: {reason}"
             raise ProgramError(message, where=".".join(self._place), hint=error.hint or HINT) from error
         frame.env.update(zip((value.number for value in operation.results), values, strict=True))
+
+    def _values(self, frame: Frame, operation: Operation) -> Sequence[Arg]:
+        self._raised += 1
+        if self._raised > MAX_OPERATIONS:
+            raise ProgramError(f"more than {MAX_OPERATIONS} operations, with calls inlined")
+        handler = HANDLERS.get(operation.name)
+        if handler is None:
+            raise ProgramError("the IR has no such operation")
+        try:
+            return handler(self, frame, operation)
+        except (ValueError, LookupError, TypeError) as error:
+            # Attributes are text from a file, of some version: what reads otherwise than we know is not understood.
+            raise ProgramError(f"its attributes are not understood ({type(error).__name__}: {error!s:.80})") from error
 
     @contextmanager
     def at(self, part: str) -> Iterator[None]:

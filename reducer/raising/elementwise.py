@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reducer.errors import ProgramError
-from reducer.ir.equations import Arg, Enum, Lit, Transfer
+from reducer.ir.equations import Arg, Enum, Lit, Op, Transfer
 from reducer.ir.scalars import convert_scalar
 from reducer.ir.types import DTYPES, Memory, Type
 from reducer.raising import attributes, constants
@@ -79,7 +79,6 @@ _BROADCASTING: Final = {
     "multiply": "mul",
     "or": "or",
     "power": "pow",
-    "remainder": "rem",
     "shift_left": "shift_left",
     "shift_right_arithmetic": "shift_right_arithmetic",
     "shift_right_logical": "shift_right_logical",
@@ -95,7 +94,9 @@ def _plain(primitive: str) -> Handler:
     return handler
 
 
-def _broadcasting(primitive: str) -> Handler:
+def broadcasting(primitive: str) -> Handler:
+    """The handler of an operation that is this primitive."""
+
     def handler(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg]:
         args = with_scalars(frame, raiser.args(frame, operation))
         return frame.ops(primitive, args, outs_of(operation), metadata(operation))
@@ -105,7 +106,7 @@ def _broadcasting(primitive: str) -> Handler:
 
 HANDLERS.update((f"stablehlo.{name}", _plain(primitive)) for name, primitive in _SAME.items())
 HANDLERS.update((f"chlo.{name}", _plain(primitive)) for name, primitive in _CHLO.items())
-HANDLERS.update((f"stablehlo.{name}", _broadcasting(primitive)) for name, primitive in _BROADCASTING.items())
+HANDLERS.update((f"stablehlo.{name}", broadcasting(primitive)) for name, primitive in _BROADCASTING.items())
 
 
 def with_scalars(frame: Frame, args: Sequence[Arg]) -> list[Arg]:
@@ -157,6 +158,12 @@ def _convert(raiser: Raiser, frame: Frame, operation: Operation) -> Sequence[Arg
     (arg,), out = raiser.args(frame, operation), out_of(operation)
     if frame.type(arg) == out:
         return (arg,)
+    made = frame.made_by.get(arg) if isinstance(arg, int) else None
+    if isinstance(made, Op) and made.primitive == "convert_element_type":
+        # An index along the mesh is a signed integer that is computed as an unsigned one.
+        before = frame.made_by.get(made.args[0]) if isinstance(made.args[0], int) else None
+        if isinstance(before, Op) and before.primitive == "axis_index" and before.outs[0].type == out:
+            return (made.args[0],)
     scalar = frame.scalars.get(arg) if isinstance(arg, int) else arg
     if isinstance(scalar, Lit) and (folded := convert_scalar(scalar, out.dtype)) is not None:
         return (frame.fill(out, folded.value),)

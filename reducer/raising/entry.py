@@ -14,7 +14,15 @@ from reducer.ir.normal import normalise
 from reducer.ir.types import Memory
 from reducer.ir.walk import equations
 from reducer.lowering.capture.closures import in_order_of_use
-from reducer.raising import arrays, attributes, elementwise, indexing, regions, shardings  # noqa: F401  (handlers)
+from reducer.raising import (  # noqa: F401  (handlers)
+    arrays,
+    attributes,
+    collectives,
+    elementwise,
+    indexing,
+    regions,
+    shardings,
+)
 from reducer.raising.constants import type_of
 from reducer.raising.convert import HINT, Raiser, placement
 from reducer.raising.frame import Frame

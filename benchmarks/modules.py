@@ -10,6 +10,7 @@ those of the workers for compiling, which nothing else lengthens (but not those 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -20,13 +21,13 @@ from common import ROOT, publish, table
 
 from reducer.oracle import Pool, Result, failure, resolve_target
 from reducer.oracle.modules import ModuleOracle
-from reducer.shrink.model import Shrunk
+from reducer.shrink.model import Accepted, Event, Shrunk
 from reducer.shrink.modules import module_tier, shrink_module
 from reducer.stablehlo import Module, read_module, to_text
 from reducer.stablehlo.order import size
 
 TOPOLOGY = "v5e:2x2"
-PATIENCE = 4.0
+PATIENCE = 2.5
 """A candidate may take this many times as long as the start, and at least half a minute."""
 
 
@@ -80,14 +81,20 @@ def _failing(pool: Pool, name: str, module: Module) -> Iterator[tuple[str, Modul
         yield name, module, result
 
 
-def reduce(pool: Pool, name: str, module: Module, first: Result) -> Row:
+def reduce(pool: Pool, name: str, module: Module, first: Result, budget: int | None) -> Row:
     """Reduce one module while its signature stays."""
     signature = failure(first)
     assert signature is not None
     wanted: Callable[[Result], bool] = lambda result: failure(result) == signature  # noqa: E731
     oracle = Metered(pool, max(30.0, PATIENCE * first.seconds_compile))
     started = time.perf_counter()
-    shrunk = shrink_module(module, oracle, wanted, label=failure)
+
+    def told(event: Event[Module]) -> None:
+        if isinstance(event, Accepted):
+            took = time.perf_counter() - started
+            print(f"{took:6.0f} s, {event.compiles} compiles: {event.size} ({event.name})", file=sys.stderr, flush=True)
+
+    shrunk = shrink_module(module, oracle, wanted, label=failure, budget=budget, events=told)
     return Row(name, pool.target.libtpu, signature, shrunk, time.perf_counter() - started, oracle.cpu)
 
 
@@ -132,6 +139,7 @@ def main() -> None:
     parser.add_argument("modules", nargs="*", type=Path, help="MLIR text or bytecode, gzipped or not")
     parser.add_argument("--libtpu", action="append", help="a release; several may be given")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes")
+    parser.add_argument("--budget", type=int, help="most compiles for one reduction")
     parser.add_argument("--corpus", type=int, default=3, help="how many modules of the corpus, the largest first")
     parser.add_argument("--write", action="store_true", help="put the section into docs/benchmarks.md")
     arguments = parser.parse_args()
@@ -139,7 +147,7 @@ def main() -> None:
     for spec in arguments.libtpu or [None]:
         with Pool(resolve_target(spec, TOPOLOGY, ()), arguments.jobs) as pool:
             for name, module, first in starts(pool, arguments.modules, arguments.corpus):
-                rows.append(reduce(pool, name, module, first))
+                rows.append(reduce(pool, name, module, first, arguments.budget))
                 last = rows[-1]
                 print(f"{name} {last.libtpu}: {size(last.shrunk.program)} after {last.shrunk.compiles}", flush=True)
     tier = module_tier().name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reducer.stablehlo.distance import ENTERED
 from reducer.stablehlo.loops import Counter, counter
 from reducer.stablehlo.model import ISOLATED, TERMINATORS, Block, Module, Operation, Value
 
@@ -39,7 +40,8 @@ def scopes(module: Module) -> list[Scope]:
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
-            closed = operation.name in ISOLATED
+            # Regions of reductions and their like cannot be translated if they use anything from around them.
+            closed = operation.name in ISOLATED or operation.name not in ENTERED
             for region in operation.regions:
                 walk(region, () if closed else seen, {} if closed else around, free and not closed)
             counts = counter(operation, around) if operation.name == "stablehlo.while" else None

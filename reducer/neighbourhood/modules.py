@@ -12,7 +12,7 @@ result       one dropped, or replaced by an operand of the operation that makes 
 length       one loop turns once, half as often, or once less
 size         one, wherever it flows: 1, half, one less, the next lower multiples of 8 and 128
 dtype        all floating types f32
-attribute    one of an operation, an argument, a result or the module dropped
+attribute    one of an operation (not a placement's), an argument, a result or the module dropped
 scalar       the number that fills a constant made 0 or 1
 devices      one device, with the sizes that it sees or with all of them
 ===========  =========================================================================================================
@@ -35,6 +35,7 @@ from reducer.stablehlo.check import check
 from reducer.stablehlo.devices import is_sharded, on_one_device
 from reducer.stablehlo.dims import Dims
 from reducer.stablehlo.edit import Rewriter, with_main
+from reducer.stablehlo.hosted import placement
 from reducer.stablehlo.loops import scalar
 from reducer.stablehlo.model import (
     Attributes,
@@ -262,7 +263,7 @@ def _sizes(module: Module) -> Iterator[Step]:
 
 def _attributes(module: Module) -> Iterator[Step]:
     for operation in operations_of(module):
-        if not operation.results:
+        if not operation.results or placement(operation) is not None:
             continue
         for name, _ in operation.attributes:
             if "." in name or name == "precision_config":

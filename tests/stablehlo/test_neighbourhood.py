@@ -27,7 +27,6 @@ from tests.modules.samples import MANUAL, STACK, TYPES
         (
             STACK,
             {
-                "attribute": 1,
                 "carry": 1,
                 "delete": 21,
                 "length": 2,

@@ -8,8 +8,8 @@ from reducer.passes.base import Edits
 from reducer.passes.modules.tools import Cutter, editable, keep_results
 from reducer.stablehlo.distance import Distances
 from reducer.stablehlo.edit import Rewriter
-from reducer.stablehlo.hosted import placement, to_host
-from reducer.stablehlo.model import Module, Operation
+from reducer.stablehlo.hosted import hosted, placement, to_host
+from reducer.stablehlo.model import Module, Operation, all_operations
 
 
 def _farthest_first(module: Module) -> list[Operation]:
@@ -64,18 +64,29 @@ def bypass_operations(module: Module) -> Edits[Module]:
 
 
 def drop_placements(module: Module) -> Edits[Module]:
-    """Transfers to another memory passed by: what is not moved to the host needs not be moved back."""
+    """Transfers to host memory passed by, and the ones that then bring back what is not there."""
     found = [operation for operation in editable(module) if placement(operation) is not None]
-    found.sort(key=lambda operation: to_host(operation))
+    wanted = [operation for operation in found if to_host(operation)] or found
 
     def apply(chosen: Sequence[int]) -> Module:
-        change = Rewriter(module)
-        for at in chosen:
-            change.replace(found[at].results[0], found[at].operands[0])
-            change.swap(found[at], ())
-        return change.finish()
+        moved = _passed_by(module, [wanted[at] for at in chosen])
+        there = hosted(moved)
+        idle = [
+            operation
+            for operation in all_operations(moved.main.body)
+            if placement(operation) == "device" and operation.operands[0].number not in there
+        ]
+        return _passed_by(moved, idle)
 
-    return Edits(len(found), apply, (sum(not to_host(operation) for operation in found),))
+    return Edits(len(wanted), apply)
+
+
+def _passed_by(module: Module, operations: Sequence[Operation]) -> Module:
+    change = Rewriter(module)
+    for operation in operations:
+        change.replace(operation.results[0], operation.operands[0])
+        change.swap(operation, ())
+    return change.finish()
 
 
 def drop_results(module: Module) -> Edits[Module]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import math
 import platform
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from reducer.lowering.script import Recorded, fragments_of, module_script, repro
 from reducer.oracle.beside import comparison_of
 from reducer.oracle.environment import relevant_environment
 from reducer.oracle.jobs import module_partitions
-from reducer.oracle.outcome import Crashed, Rejected, Result, TimedOut
+from reducer.oracle.outcome import Answer, Crashed, Rejected, Result, TimedOut
 from reducer.oracle.signature import FLAKY, Signature, signature
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import Kind, verdict
@@ -152,10 +153,15 @@ def signature_of(record: OutcomeRecord) -> Signature | None:
     return found if found is not None and found.text == record.signature else None
 
 
-def words_of(record: OutcomeRecord, found: Signature) -> dict[str, Any]:
-    """What a script says first, for people."""
+#: Seconds that a script's own process takes beside compiling: for importing JAX, and lowering.
+_BESIDE_COMPILING = 10
+
+
+def words_of(record: OutcomeRecord, found: Signature, answer: Answer | None = None) -> dict[str, Any]:
+    """What a script says first, for people; and after which time it gives up, where that is the failure (`answer`)."""
     fails = _OURS.get(found.code, _FAILS[record.outcome])
-    return {
+    patience = {"timeout": math.ceil(answer.limit) + _BESIDE_COMPILING} if isinstance(answer, TimedOut) else {}
+    return patience | {
         "signature": f"Signature: {found.text}",
         "description": f"{fails} (found on libtpu {record.libtpu}, {record.topology}).",
     }
@@ -235,7 +241,7 @@ def case_of(
         topology=target.topology,
         options=target.options,
         beside=beside_of(program, found),
-        **words_of(record, found),
+        **words_of(record, found, result.answer),
     )
     files: dict[str, bytes | str] = {"repro.py": script}
     module = "program.mlir" if result.module else ""  # a worker that died of it may have taken its text along

@@ -161,7 +161,10 @@ class Run:
         if known is None:
             ask: Callable[..., Any] = self.pool.submit
             job = level.job(candidate)
-            known = ask(job, fresh=True, want_module=True, want_ledger=True, timeout=FRESH_SECONDS).result()
+            # What takes too long does so within the limit that it was reduced with.
+            hangs = self.current is not None and self.wanted.hangs
+            limit = self.current.confirmed.limit if self.current is not None and hangs else FRESH_SECONDS
+            known = ask(job, fresh=True, want_module=True, want_ledger=True, timeout=limit).result()
             self.journal.put(key, known, module=True)
         self.confirmations += 1
         return known

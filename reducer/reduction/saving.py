@@ -80,7 +80,7 @@ def _written(
     script: str,
     module: str,
 ) -> tuple[TierMinimum, Files]:
-    words = words_of(record, found)
+    words = words_of(record, found, final.answer)
     files: Files = {script: level.script(candidate, recorded(record, found), target, **words)}
     lowered = level.lowered(candidate, final)
     if lowered:

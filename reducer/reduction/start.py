@@ -87,25 +87,29 @@ class Confirmer(Generic[C]):
             InputError: it does not reach the compiler.
         """
         placed = True
-        limit = (self._timeout or DEFAULT_TIMEOUT) if wanted.hangs else START_SECONDS
+        limit = longest = self._timeout or (DEFAULT_TIMEOUT if wanted.hangs else START_SECONDS)
         first = self._ask(start, limit, placed=True)
         if isinstance(first.answer, Skipped):
             placed = False
             first = self._ask(start, limit, placed=False)
         self._reached(first, named)
+        if isinstance(first.answer, TimedOut) and not wanted.hangs:
+            raise Refused(f"{named} does not come to an end within {limit:g} s; --signature timeout reduces it")
         if wanted.hangs and not isinstance(first.answer, TimedOut):
             limit = self._slow(first, named)
         elif not wanted.hangs:
             limit = self._timeout or max(LEAST_SECONDS, PATIENCE * (first.seconds_lower + first.seconds_compile))
         if self._judge is not None:
             return self._judged(start, first, wanted, placed, named)
-        runs = self._repeats(start, limit if wanted.hangs else START_SECONDS, REPEATS, "repeat")
+        if wanted.hangs:
+            longest = limit
+        runs = self._repeats(start, longest, REPEATS, "repeat")
         if not wanted.hangs:
             runs = [first, *runs]
         wanted = next((w for w in map(wanted.settled, runs) if w.mode != "start"), wanted)
         failing = [run for run in runs if wanted.mode != "start" and wanted(run)]
         if 0 < len(failing) < len(runs):
-            runs += self._repeats(start, limit if wanted.hangs else START_SECONDS, MORE_RUNS, "more")
+            runs += self._repeats(start, longest, MORE_RUNS, "more")
             failing = [run for run in runs if wanted(run)]
         if not failing:
             said = said_of(first).partition("\n")[0]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +17,28 @@ from reducer.corpus import Case, Corpus
 from reducer.errors import InputError, StorageError
 from reducer.ir.codec import identity
 from reducer.ir.equations import Grad, Program
+from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import Job
-from reducer.oracle.outcome import Answer, Compiled, Memory, TimedOut
+from reducer.oracle.outcome import Answer, Compiled, Memory, Result, TimedOut
 from reducer.oracle.signature import signature
 from reducer.oracle.target import Target
 from reducer.reduction import Progress, Reduction, Refused, Wanted, wanted_of
 from reducer.reduction.saving import MET, UNREDUCED
 
-from .fakes import COMPILED, TARGET, Heard, Machine, bug, chain, on_host, reduce, request, text_of, with_options
+from .fakes import (
+    COMPILED,
+    TARGET,
+    FakePool,
+    Heard,
+    Machine,
+    bug,
+    chain,
+    on_host,
+    reduce,
+    request,
+    text_of,
+    with_options,
+)
 
 START = chain("tanh", "sin", "cos", "exp")
 
@@ -103,6 +121,11 @@ def test_the_failure_that_is_kept(tmp_path: Path, wanted: Wanted, size: int) -> 
         (lambda *_: COMPILED, Wanted(), "the start does not fail as asked for: compiled"),
         (on_host, Wanted("signature", "another"), "the start does not fail as asked for: rejected INTERNAL"),
         (on_host, Wanted("signature", "timed-out"), "the start does not time out: rejected after 0.8 s"),
+        (
+            lambda *_: TimedOut(900.0),
+            Wanted(),
+            "does not come to an end within 900 s; --signature timeout reduces it",
+        ),
     ],
 )
 def test_a_start_that_does_not_fail_as_asked_for(tmp_path: Path, answer: Any, wanted: Wanted, said: str) -> None:
@@ -121,6 +144,63 @@ def test_a_hang_can_be_reduced(tmp_path: Path) -> None:
     reduced, _ = reduce(tmp_path, START, answer, wanted=wanted_of(signature="timeout"), timeout=5.0)
     assert (reduced.signature, reduced.stages["placement"].confirmed.limit) == ("timed-out", 5.0)
     assert only(tmp_path).minimum.size == 1
+
+
+@dataclass
+class Slow:
+    """Takes `seconds` with something on the host, and none without; is cut off at the limit that it is given."""
+
+    seconds: float
+    limits: list[float] = field(default_factory=list)
+
+    def __call__(self, target: Target, jobs: int, /, **_: Any) -> Any:
+        return self.pool(target, jobs)
+
+    @contextlib.contextmanager
+    def pool(self, target: Target, jobs: int) -> Iterator[Any]:
+        slow = self
+
+        class Timed(FakePool):
+            def submit(self, job: Job, *, timeout: float = 60.0, **_: Any) -> Future[Result]:
+                slow.limits.append(timeout)
+                took = slow.seconds if "jax.device_put(" in text_of(job) else 0.0
+                answer: Answer = TimedOut(timeout) if took > timeout else COMPILED
+                done: Future[Result] = Future()
+                done.set_result(Result(answer, 0.0, min(took, timeout), module_key=getattr(job, "key", "")))
+                return done
+
+            def confirm(self, job: Job, times: int = 2, *, timeout: float = 60.0, **_: Any) -> Future[Confirmation]:
+                done: Future[Confirmation] = Future()
+                done.set_result(Confirmation.of([self.submit(job, timeout=timeout).result() for _ in range(times)]))
+                return done
+
+        yield Timed(Machine(on_host), target, jobs)
+
+
+def test_a_slow_compile_can_be_reduced(tmp_path: Path) -> None:
+    slow = Slow(20.0)
+    wish = request(tmp_path, START, wanted=wanted_of(signature="timeout"), certificate=False)
+    reduced = Reduction(wish, slow, Heard()).run()
+    stage = reduced.stages["placement"]
+    # It comes to an end within the usual limit, so half of what it takes is the limit.
+    assert slow.limits[0] == 60.0
+    assert stage.confirmed.limit == 10.0
+    assert set(slow.limits[1:]) == {10.0}
+    assert "TIMEOUT = 20 " in (tmp_path / only(tmp_path).slug / "repro.py").read_text()
+    assert (reduced.signature, stage.level.size(stage.best)) == ("timed-out", 1)
+
+
+def test_a_fast_compile_is_not_slow(tmp_path: Path) -> None:
+    reduction = Reduction(request(tmp_path, START, wanted=wanted_of(signature="timeout")), Slow(1.0), Heard())
+    with pytest.raises(Refused, match=r"does not time out: compiled after 1\.0 s"):
+        reduction.run()
+
+
+def test_the_limit_is_that_of_the_start(tmp_path: Path) -> None:
+    reduced, _ = reduce(tmp_path / "a", START)
+    assert reduced.stages["placement"].confirmed.limit == 60.0  # ten times 0.75 s is less
+    reduced, _ = reduce(tmp_path / "b", START, timeout=7.0)
+    assert reduced.stages["placement"].confirmed.limit == 7.0
 
 
 # --- tiers

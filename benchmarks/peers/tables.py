@@ -12,10 +12,21 @@ from peers.ours import OURS
 from peers.starts import LEVELS
 
 _HEADS = (
-    "", "starts", "compiles", "p90", "modules", "size", "largest", "to 90%", "scanshrink so small after",
+    "", "starts", "compiles", "p90", "modules", "size", "largest", "to 90%", "seconds", "scanshrink so small after",
     "not 1-minimal", "same signature", "stopped",
 )  # fmt: skip
-_OURS_HEADS = ("", "starts", "to fixpoint", "with everything", "most", "1 worker, s", "2 workers, s", "faster", "bytes")
+_OURS_HEADS = (
+    "",
+    "starts",
+    "to fixpoint",
+    "with everything",
+    "most",
+    "within 3x + 150",
+    "1 worker, s",
+    "2 workers, s",
+    "faster",
+    "bytes",
+)
 
 
 def p90(values: Sequence[float]) -> float:
@@ -50,6 +61,7 @@ def row(name: str, scores: Sequence[Score], ours: dict[str, Score]) -> tuple[obj
         median(scores, lambda s: s.size),
         max(s.size for s in scores),
         median(scores, lambda s: s.to_90),
+        median(scores, lambda s: round(s.seconds)),
         "" if name == OURS else f"{statistics.median(known):g}" + (f", never: {behind}" if behind else ""),
         f"{sum(bool(s.violations) for s in looked)} of {len(looked)}",
         f"{sum(s.same for s in scores) / len(scores):.0%}",
@@ -74,6 +86,7 @@ def our_row(level: str, scores: Sequence[Score]) -> tuple[object, ...]:
         median(scores, lambda s: s.compiles),
         median(scores, lambda s: s.total),
         max(s.total or 0 for s in scores),
+        f"{sum((s.total or 0) <= 3 * s.compiles + 150 for s in scores)} of {len(scores)}",
         f"{one:.0f}",
         f"{two:.0f}",
         f"{one / two:.2f}",

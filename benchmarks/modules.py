@@ -27,6 +27,7 @@ from reducer.stablehlo import Module, read_module, to_text
 from reducer.stablehlo.order import size
 
 TOPOLOGY = "v5e:2x2"
+FIRST_SECONDS = 900.0
 PATIENCE = 2.5
 """A candidate may take this many times as long as the start, and at least half a minute."""
 
@@ -76,7 +77,7 @@ def starts(pool: Pool, paths: Sequence[Path], corpus: int) -> Iterator[tuple[str
 
 
 def _failing(pool: Pool, name: str, module: Module) -> Iterator[tuple[str, Module, Result]]:
-    result = ModuleOracle(pool).submit(module).result()
+    result = ModuleOracle(pool, timeout=FIRST_SECONDS).submit(module).result()
     if failure(result) is not None:
         yield name, module, result
 

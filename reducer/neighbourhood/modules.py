@@ -4,7 +4,8 @@ As `reducer.neighbourhood` for programs, and as independent of the passes. The k
 
 ===========  =========================================================================================================
 delete       one operation with what only it needs; its results become an operand of it of their type, zeros (ones
-             where something is divided by them), or new arguments
+             where something is divided by them), or new arguments,
+             in host memory where they were
 replace      one value by every earlier value of its type that is seen where it is defined; an argument also by zeros
 unwrap       one loop by what it does the first time, a branching by each branch, a manual computation by its body
 carry        one carry of a loop kept as it is at first
@@ -35,7 +36,7 @@ from reducer.stablehlo.check import check
 from reducer.stablehlo.devices import is_sharded, on_one_device
 from reducer.stablehlo.dims import Dims
 from reducer.stablehlo.edit import Rewriter, with_main
-from reducer.stablehlo.hosted import placement
+from reducer.stablehlo.hosted import hosted, placement
 from reducer.stablehlo.loops import scalar
 from reducer.stablehlo.model import (
     Attributes,
@@ -56,6 +57,8 @@ from reducer.stablehlo.types import fill, is_filled
 
 #: Names this neighbourhood in certificates. Its number rises with every step that comes or goes.
 MODULE_NAME: Final = "module-1"
+
+_ON_HOST: Final[Attributes] = (("mhlo.memory_kind", '"pinned_host"'),)
 
 Step = tuple[str, str, Callable[[], Module]]
 
@@ -89,9 +92,9 @@ def module_steps(module: Module) -> Iterator[Step]:
     yield from _results(module)
     for scope in found:
         yield from _unwrappings(module, scope)
-    divided = divisors(module)
+    divided, there = divisors(module), hosted(module)
     for scope in found:
-        yield from _deletions(module, scope, divided)
+        yield from _deletions(module, scope, divided, there)
     for scope in found:
         yield from _carries(module, scope)
     yield from _devices(module)
@@ -164,7 +167,7 @@ def _unwrappings(module: Module, scope: Scope) -> Iterator[Step]:
         yield "unwrap", f"{_named(operation)} by region {i}", build
 
 
-def _deletions(module: Module, scope: Scope, divided: frozenset[int]) -> Iterator[Step]:
+def _deletions(module: Module, scope: Scope, divided: frozenset[int], there: frozenset[int]) -> Iterator[Step]:
     operation = scope.operation
     if not operation.results or operation.name == "stablehlo.constant":
         return
@@ -187,7 +190,7 @@ def _deletions(module: Module, scope: Scope, divided: frozenset[int]) -> Iterato
     def by_argument() -> Module:
         change = Rewriter(module)
         for result in operation.results:
-            change.argument(result)
+            change.argument(result, _ON_HOST if result.number in there else ())
         change.swap(operation, ())
         return change.finish()
 

@@ -83,7 +83,9 @@ def _keeps_memory(operation: Operation, found: set[int]) -> bool:
     memory = placement(operation)
     if memory is not None:
         return memory in _HOST
-    return operation.name in _CARRYING and any(value.number in found for value in operation.operands[:2])
+    # The other operands of a slice are where it begins.
+    count = 2 if operation.name.startswith("stablehlo.dynamic_") else None
+    return operation.name in _CARRYING and any(value.number in found for value in operation.operands[:count])
 
 
 def placements(block: Block) -> Iterator[Operation]:

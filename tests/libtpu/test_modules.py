@@ -96,7 +96,6 @@ def test_a_failure_in_a_large_module_is_cut_out(pool: Pool) -> None:
 
     shrunk = shrink_module(start, oracle, wanted)
     assert shrunk.minimal
-    print(brief(shrunk.program), shrunk.compiles)
     assert brief(shrunk.program) == MINIMUM
     assert shrunk.compiles <= 150
     around = module_neighbours(shrunk.program)

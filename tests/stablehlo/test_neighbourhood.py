@@ -30,7 +30,7 @@ from tests.modules.samples import MANUAL, STACK, TYPES
                 "carry": 1,
                 "delete": 21,
                 "length": 2,
-                "replace": 15,
+                "replace": 16,
                 "result": 6,
                 "size": 5,
                 "unwrap": 1,

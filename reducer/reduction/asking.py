@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from reducer.errors import ProgramError
+from reducer.ir.equations import Program
+from reducer.oracle.beside import BesideOracle, Comparison
 from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
 from reducer.oracle.pool import Pool
 from reducer.reduction.journal import Journal
@@ -44,6 +46,7 @@ class Asking(Generic[C]):
         judge: answers in place of the compiler.
         name_and_text: the file that `judge` is given.
         variant: what of the target is not as the journal's header says.
+        comparison: what programs are compared with, where that is the failure.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Asking(Generic[C]):
         judge: Judge | None = None,
         name_and_text: Callable[[C], tuple[str, str]] | None = None,
         variant: str = "",
+        comparison: Comparison | None = None,
     ) -> None:
         self._pool = pool
         self._level = level
@@ -72,6 +76,7 @@ class Asking(Generic[C]):
         self._judge = judge
         self._name_and_text = name_and_text
         self._variant = variant
+        self._comparison = comparison
         self._more: set[str] = set()
 
     @property
@@ -125,6 +130,10 @@ class Asking(Generic[C]):
         if self._judge is not None:
             assert self._name_and_text is not None
             return self._judge.submit(*self._name_and_text(candidate), self._timeout or 0.0)
+        beside = beside_oracle(self._pool, candidate, self._comparison, self._timeout)
+        if beside is not None:
+            compared: Future[Result] = beside.submit(candidate, fresh=fresh)
+            return compared
         job = self._level.job(candidate, require_host_placement=self._placed)
         return self._pool.submit(job, fresh=fresh, timeout=self._timeout, want_ledger=True)
 
@@ -133,6 +142,13 @@ class Asking(Generic[C]):
             result = future.result()
             if not isinstance(result.answer, Incompatible):
                 self._journal.put(key, result)
+
+
+def beside_oracle(pool: Pool, candidate: Any, comparison: Comparison | None, timeout: float | None) -> Any:
+    """Who to ask about a program whose failure shows beside others; None of any other candidate and failure."""
+    if comparison is None or not isinstance(candidate, Program):
+        return None
+    return BesideOracle(pool, comparison, timeout=timeout)
 
 
 class _Vote(Future[Result]):

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from reducer.corpus.case import Tier
 from reducer.ir.equations import Program
 from reducer.lowering.script import Recorded
@@ -15,7 +17,7 @@ from reducer.oracle.pool import Pool
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import verdict
 from reducer.record import recorded
-from reducer.reduction.asking import Asking
+from reducer.reduction.asking import Asking, beside_oracle
 from reducer.reduction.descent import level_at, level_of
 from reducer.reduction.following import Clock, Follower, Unfinished
 from reducer.reduction.interesting import Script
@@ -83,6 +85,7 @@ class Run:
             judge=self.script,
             name_and_text=lambda candidate: self.judged(stage.level, candidate, confirmed.result),
             variant=self.variant,
+            comparison=self.wanted.comparison,
         )
 
     def judged(self, level: Any, candidate: Any, result: Result) -> tuple[str, str]:
@@ -165,6 +168,9 @@ class Run:
             hangs = self.current is not None and self.wanted.hangs
             limit = self.current.confirmed.limit if self.current is not None and hangs else FRESH_SECONDS
             known = ask(job, fresh=True, want_module=True, want_ledger=True, timeout=limit).result()
+            beside = beside_oracle(self.pool, candidate, self.wanted.comparison, limit)
+            if beside is not None:
+                known = msgspec.structs.replace(beside.submit(candidate, fresh=True).result(), module=known.module)
             self.journal.put(key, known, module=True)
         self.confirmations += 1
         return known

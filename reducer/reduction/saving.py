@@ -20,7 +20,7 @@ from reducer.oracle.outcome import Result
 from reducer.oracle.signature import Signature
 from reducer.oracle.target import Target
 from reducer.oracle.verdict import verdict
-from reducer.record import case_of_minima, recorded, words_of
+from reducer.record import beside_of, case_of_minima, compared, recorded, words_of
 from reducer.reduction.model import Request, Stage
 
 Files = dict[str, bytes | str]
@@ -81,7 +81,10 @@ def _written(
     module: str,
 ) -> tuple[TierMinimum, Files]:
     words = words_of(record, found, final.answer)
-    files: Files = {script: level.script(candidate, recorded(record, found), target, **words)}
+    if isinstance(candidate, Program):
+        words["beside"] = beside_of(candidate, found)
+    expected = compared(recorded(record, found), final, target)
+    files: Files = {script: level.script(candidate, expected, target, **words)}
     lowered = level.lowered(candidate, final)
     if lowered:
         files[module] = lowered

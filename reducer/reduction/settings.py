@@ -14,6 +14,7 @@ import msgspec
 from reducer.errors import TargetError
 from reducer.oracle.pool import Pool, require_compatible
 from reducer.oracle.target import DEFAULT_TOPOLOGY, Target
+from reducer.reduction.asking import beside_oracle
 from reducer.reduction.context import Run
 
 
@@ -60,8 +61,13 @@ def _survives(run: Run, target: Target) -> bool:
                         require_compatible(pool)
                 except TargetError:
                     return False
+                beside = beside_oracle(pool, stage.best, run.wanted.comparison, stage.confirmed.limit)
                 job = stage.level.job(stage.best)
-                known = pool.submit(job, want_ledger=True, timeout=stage.confirmed.limit).result()
+                known = (
+                    beside.submit(stage.best)
+                    if beside is not None
+                    else pool.submit(job, want_ledger=True, timeout=stage.confirmed.limit)
+                ).result()
                 run.journal.put(key, known)
             run.confirmations += 1
             if not run.wanted(known):

@@ -8,11 +8,12 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from reducer.errors import InputError
+from reducer.oracle.beside import Comparison
 from reducer.oracle.confirm import identity as outcome_identity
 from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped, TimedOut, word
 from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
 from reducer.oracle.verdict import failure, said_of
-from reducer.reduction.asking import Judge
+from reducer.reduction.asking import Judge, beside_oracle
 from reducer.reduction.journal import Journal
 from reducer.reduction.levels import Level
 from reducer.reduction.votes import MORE_RUNS, Votes, votes_for
@@ -70,6 +71,7 @@ class Confirmer(Generic[C]):
         judge: Judge | None = None,
         text: Callable[[C, Result], tuple[str, str]] | None = None,
         timeout: float | None = None,
+        comparison: Comparison | None = None,
     ) -> None:
         """`timeout` is the user's own limit; `text` gives the file for `judge`, made after the compiler's answer."""
         self._pool = pool
@@ -78,6 +80,7 @@ class Confirmer(Generic[C]):
         self._judge = judge
         self._text = text
         self._timeout = timeout
+        self._comparison = comparison
 
     def confirm(self, start: C, wanted: Wanted, *, named: str = "the start") -> Confirmed:
         """Check the claim.
@@ -153,8 +156,12 @@ class Confirmer(Generic[C]):
 
     def _ask(self, start: C, limit: float, *, placed: bool) -> Result:
         job = self._level.job(start, require_host_placement=placed)
+        beside = beside_oracle(self._pool, start, self._comparison, limit)
 
         def ask() -> Result:
+            if beside is not None:
+                compared: Result = beside.submit(start).result()
+                return compared
             return self._pool.submit(job, want_ledger=True, timeout=limit).result()
 
         return self._known(f"start {self._level.name} {self._level.key(start)} {'placed' if placed else ''}", ask)
@@ -164,10 +171,15 @@ class Confirmer(Generic[C]):
         known = [result for key in keys if (result := self._journal.get(key)) is not None]
         if len(known) == times:
             return known
-        found = self._pool.confirm(self._level.job(start), times, want_ledger=True, timeout=limit).result()
-        for key, result in zip(keys, found.results, strict=True):
+        beside = beside_oracle(self._pool, start, self._comparison, limit)
+        if beside is not None:
+            results: list[Result] = beside.repeated(start, times)
+        else:
+            found = self._pool.confirm(self._level.job(start), times, want_ledger=True, timeout=limit).result()
+            results = list(found.results)
+        for key, result in zip(keys, results, strict=True):
             self._journal.put(key, result)
-        return list(found.results)
+        return results
 
     def _known(self, key: str, ask: Callable[[], Result]) -> Result:
         known = self._journal.get(key)

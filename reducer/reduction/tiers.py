@@ -152,6 +152,7 @@ def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage |
         judge=run.script,
         text=lambda candidate, result: run.judged(level, candidate, result),
         timeout=run.request.timeout,
+        comparison=run.wanted.comparison,
     )
     try:
         confirmed = confirmer.confirm(start, run.wanted, named=named)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from reducer.oracle.beside import Comparison, comparison_of
 from reducer.oracle.outcome import Rejected, Result
 from reducer.oracle.signature import TIMED_OUT
 from reducer.oracle.verdict import failure, verdict
@@ -40,6 +41,11 @@ class Wanted(msgspec.Struct, frozen=True):
     def hangs(self) -> bool:
         """Whether it is a compile that takes too long."""
         return self.mode in ("signature", "family") and self.value == TIMED_OUT
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What a program is compared with, where that is the failure; None of failures of a program alone."""
+        return comparison_of(self.value.partition(" ")[0], self.value) if self.mode == "signature" else None
 
     def settled(self, result: Result) -> Wanted:
         """With the start's own failure for the wanted one, if none was named; itself if there is none."""

@@ -13,9 +13,9 @@ from reducer.ir.equations import Block as Block_
 from reducer.ir.equations import Op, Program, Var
 from reducer.ir.types import Type
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob
-from reducer.oracle.outcome import Answer
+from reducer.oracle.outcome import Answer, Compiled, Memory
 from reducer.oracle.target import Target
-from reducer.reduction import Refused
+from reducer.reduction import Refused, wanted_of
 from reducer.stablehlo import Block, Function, Module, Operation, Value, to_text
 
 from .fakes import COMPILED, Heard, Machine, bug, chain, on_host, reduce, text_of
@@ -199,3 +199,24 @@ def test_a_failure_that_dead_code_takes_part_in_is_refused_in_words(tmp_path: Pa
     with pytest.raises(Refused, match="without dead code it does not fail any more"):
         reduce(tmp_path / "out", Program(block), answer)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_failure_that_shows_beside_other_programs(tmp_path: Path) -> None:
+    def answer(job: Job, _: Target) -> Answer:
+        # It compiles always, and needs more device memory with an offload than without one.
+        return Compiled(Memory(temp=2000 if "save_and_offload_only" in text_of(job) else 1000))
+
+    wish = {"wanted": wanted_of(signature="offload-costs"), "tiers": frozenset({"program"})}
+    reduced, machine = reduce(tmp_path, policy(), answer, **wish)
+    case = only(tmp_path)
+    assert (case.kind, case.signature, reduced.signature) == ("offload-costs", "offload-costs", "offload-costs")
+    assert case.minimum.size < 10
+    assert "save_and_offload_only_these_names" in reduced.text
+    assert reduced.stages["program"].minimal
+    again, machine = reduce(tmp_path, policy(), answer, **wish)
+    assert (machine.asked, again.text) == ([], reduced.text)
+
+
+def test_by_itself_it_does_not_fail(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="does not fail as asked for: compiled"):
+        reduce(tmp_path, policy(), lambda *_: COMPILED, wanted=wanted_of(signature="offload-costs"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,13 +13,16 @@ from reducer.cli.common import one_line, say
 from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.corpus.case import Case, NeighbourVerdict, Tier
+from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError
-from reducer.evidence import Recheck, certified, program_of, recheck
+from reducer.evidence import Recheck, certified, certified_module, recheck
+from reducer.oracle.modules import ModuleOracle
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
 from reducer.report.nearest import evidence_lines
+from reducer.stablehlo import read_module
 
 #: How each verdict reads after a number.
 _WORDS: dict[NeighbourVerdict, str] = {
@@ -62,16 +66,20 @@ def recheck_all(
             with open_pool(target, jobs) as pool:
                 require_compatible(pool)
                 result = pool.submit(item.job, want_ledger=True).result()
-                yield item, target, result, dict(_recheck(case, pool))
+                yield item, target, result, dict(_recheck(case, Path(item.name), pool))
 
 
-def _recheck(case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck]]:
-    oracle = ProgramOracle(pool, want_ledger=True)
+def _recheck(case: Case, place: Path, pool: Pool) -> Iterator[tuple[Tier, Recheck]]:
+    folder = place if place.is_dir() else place.parent
     for tier, minimum in case.tiers.items():
         if minimum.certificate is None:
             continue
-        program_of(case, tier)
-        now = certified(case, tier, oracle).tiers[tier].certificate
+        if minimum.program is not None:
+            done = certified(case, tier, ProgramOracle(pool, want_ledger=True))
+        else:
+            module = read_module(read_regular(folder / minimum.module))
+            done = certified_module(case, module, ModuleOracle(pool, want_ledger=True))
+        now = done.tiers[tier].certificate
         assert now is not None
         yield tier, recheck(minimum.certificate, now, case.signature)
 

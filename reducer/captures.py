@@ -113,7 +113,8 @@ class Capture(msgspec.Struct, frozen=True):
         notes = []
         for package, there in (("jaxlib", self.environment.jaxlib), ("libtpu", self.environment.libtpu)):
             here = libtpu if package == "libtpu" and libtpu else _version(package)
-            if there and here and there != here:
+            # A libtpu that was not installed is known by its path; ours lie in folders named as the release.
+            if there and here and here not in (there, Path(there).parent.name):
                 advice = f"; --libtpu {there} compiles with that one" if package == "libtpu" else ""
                 notes.append(f"{self.name} was captured with {package} {there}, and this is {here}{advice}")
         now = os.environ if variables is None else variables

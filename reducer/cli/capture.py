@@ -16,6 +16,7 @@ from reducer.cli.common import SCHEMA, Command, UsageError, error_fields, one_li
 from reducer.errors import InputError, ScanshrinkError
 from reducer.oracle.outcome import Rejected
 from reducer.oracle.signature import signature
+from reducer.oracle.target import installed_libtpu
 from reducer.runs import Run, keeps_hook_out, run
 
 _SHOWN = 10
@@ -140,7 +141,11 @@ def shown(found: Capture) -> str:
 
 def _next(ran: Run) -> str | None:
     first = next((found for found in ran.captures if found.outcome != "compiled"), None)
-    return None if first is None else f"scanshrink reduce {shlex.quote(shown(first))}"
+    if first is None:
+        return None
+    there, here = first.environment.libtpu, installed_libtpu()
+    other = first.platform == "tpu" and there and (here is None or here[0] != there)
+    return f"scanshrink reduce {shlex.quote(shown(first))}" + (f" --libtpu {shlex.quote(there)}" if other else "")
 
 
 def _fields(ran: Run) -> dict[str, Any]:

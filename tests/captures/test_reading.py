@@ -57,7 +57,6 @@ def test_the_text_is_preferred_to_the_bytecode(tmp_path: Path) -> None:
 
 
 def test_what_differs_here_is_noted(tmp_path: Path) -> None:
-    capture = load_capture(folder(tmp_path / "c", environment={"jaxlib": "0.4.1", **RECORD["environment"]}))
     capture = load_capture(
         folder(tmp_path / "c", platform="cpu", environment={**RECORD["environment"], "jaxlib": "0.4.1"})
     )
@@ -71,6 +70,14 @@ def test_what_differs_here_is_noted(tmp_path: Path) -> None:
         "jit_step was captured with jaxlib 0.4.1",
         "jit_step was compiled for cpu; here it is compiled for TPU",
     ]
+
+
+def test_a_libtpu_is_known_by_its_path_where_it_was_not_installed(tmp_path: Path) -> None:
+    capture = load_capture(folder(tmp_path / "c", environment={"libtpu": "/cache/libtpu/0.0.46/libtpu.so"}))
+    assert capture.notes("0.0.46", {}) == ()
+    assert capture.notes("/cache/libtpu/0.0.46/libtpu.so", {}) == ()
+    (note,) = capture.notes("0.0.52", {})
+    assert note.endswith("; --libtpu /cache/libtpu/0.0.46/libtpu.so compiles with that one")
 
 
 @pytest.mark.parametrize(

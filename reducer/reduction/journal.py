@@ -85,6 +85,7 @@ class Journal:
         self.done = False
         self.known = 0
         self._answers: dict[str, Result] = {}
+        self._bests: set[Best] = set()
         self._warn = warn
         self._file: BinaryIO | None = None
         self._mutex = threading.Lock()
@@ -134,9 +135,10 @@ class Journal:
                 self._write(_Line(key=key, result=result))
 
     def note_best(self, best: Best) -> None:
-        """Say what is the best so far."""
+        """Say what is the best so far; a run that is gone through again comes by those of before."""
         with self._mutex:
-            if best != self.best:
+            if best not in self._bests:
+                self._bests.add(best)
                 self.best = best
                 self._write(_Line(best=best))
 
@@ -179,7 +181,9 @@ class Journal:
             good += len(raw)
             if line.result is not None:
                 self._answers[line.key] = line.result
-            self.best = line.best or self.best
+            if line.best is not None:
+                self.best = line.best
+                self._bests.add(line.best)
             self.done = self.done or line.done
         self.known = len(self._answers)
         return good

@@ -41,6 +41,10 @@ def test_what_was_answered_is_known_again(tmp_path: Path) -> None:
     with journal(tmp_path) as again:
         assert (again.known, again.best, again.done) == (3, Best("program", "k", 4, 9), False)
         assert [again.get(key) for key in "abcd"] == [YES, NO, msgspec.structs.replace(NO, module="module {}"), None]
+        before = again.path.read_bytes()
+        again.note_best(Best("program", "k", 4, 9))
+        again.put("a", NO)
+        assert (again.path.read_bytes(), again.get("a")) == (before, YES)
         again.end()
     with journal(tmp_path) as ended:
         assert ended.done

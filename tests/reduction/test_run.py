@@ -328,11 +328,13 @@ def test_the_same_request_goes_on_without_asking_twice(tmp_path: Path, cache: Pa
     assert reduced.compiles == whole.compiles
 
 
-def test_a_second_run_asks_nothing_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_second_run_asks_nothing_and_changes_nothing(tmp_path: Path, cache: Path) -> None:
     first, _ = reduce(tmp_path / "out", START, two_bugs)
+    (journal,) = (cache / "runs").glob("*.jsonl")
+    written = journal.read_bytes()
     before = folder_bytes(tmp_path / "out")
     again, machine = reduce(tmp_path / "out", START, two_bugs)
-    assert (machine.asked, again.text) == ([], first.text)
+    assert (machine.asked, again.text, journal.read_bytes()) == ([], first.text, written)
     after = folder_bytes(tmp_path / "out")
     assert {name: data for name, data in after.items() if not name.endswith(("case.json", "report.md"))} == {
         name: data for name, data in before.items() if not name.endswith(("case.json", "report.md"))

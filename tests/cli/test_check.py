@@ -290,7 +290,7 @@ _GZ[31] ^= 255
         (_file("a.mlir.gz", gzip.compress(b"module {}" * 99)[:30]), "not a gzip file"),
         (_file("a.mlir.gz", bytes(_GZ)), "not a gzip file"),
         (_file("a.py", b""), "which function?"),
-        (_file("a.txt", b"x"), "not a kind of input"),
+        (_file("a.csv", b"x"), "not a kind of input"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, pools: Opened, make: Bad, says: str) -> None:

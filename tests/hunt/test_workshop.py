@@ -109,6 +109,7 @@ def test_a_find_is_saved_with_a_note_until_it_is_reduced(tmp_path: Path) -> None
     shop.keep(one)
     case = only(tmp_path)
     assert (case.finds, case.notes, case.minimum.size, case.tier) == (3, (UNREDUCED,), 5, "placement")
+    assert case.minimum.certificate is None
     assert case.found is not None
     assert (case.found.seed, case.found.strategy, case.found.started_size) == (5, "placements", 5)
     assert Path(one.case) == tmp_path / case.slug
@@ -121,6 +122,8 @@ def test_a_find_is_saved_with_a_note_until_it_is_reduced(tmp_path: Path) -> None
     case = only(tmp_path)
     assert (case.finds, case.notes, case.minimum.size) == (5, (), 1)
     assert case.minimum.program == one.program
+    assert case.minimum.certificate is not None
+    assert set(case.minimum.certificate.counts(case.signature)) == {"compiles"}
     assert case.start is not None
     assert case.start.program == placement(4)
     assert UNREDUCED not in (Path(one.case) / "case.json").read_text()

@@ -127,14 +127,15 @@ class Confirmer(Generic[C]):
         assert self._judge is not None
         assert self._text is not None
         judge, file = self._judge, self._text(start, first)
+        of = f"{named} {self._level.name} {self._level.key(start)}"
 
         def once() -> Result:
             return judge.submit(*file, self._timeout or START_SECONDS).result()
 
-        runs = [self._known(f"{named} judged {n}", once) for n in range(REPEATS)]
+        runs = [self._known(f"{of} judged {n}", once) for n in range(REPEATS)]
         failing = [run for run in runs if wanted(run)]
         if 0 < len(failing) < len(runs):
-            runs += [self._known(f"{named} judged {n}", once) for n in range(REPEATS, REPEATS + MORE_RUNS)]
+            runs += [self._known(f"{of} judged {n}", once) for n in range(REPEATS, REPEATS + MORE_RUNS)]
             failing = [run for run in runs if wanted(run)]
         if not failing:
             raise Refused(f"{named} is {said_of(runs[0])}")
@@ -162,7 +163,8 @@ class Confirmer(Generic[C]):
             if beside is not None:
                 compared: Result = beside.submit(start).result()
                 return compared
-            return self._pool.submit(job, want_ledger=True, timeout=limit).result()
+            # An answer that is only remembered takes no time, and would make a limit of none.
+            return self._pool.submit(job, want_ledger=True, want_time=True, timeout=limit).result()
 
         return self._known(f"start {self._level.name} {self._level.key(start)} {'placed' if placed else ''}", ask)
 

@@ -14,7 +14,7 @@ from reducer.ir.equations import Block, Op, Program, Transfer, Var
 from reducer.ir.types import Type
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import Job, ProgramJob
-from reducer.oracle.outcome import Answer, Compiled, Memory, Rejected, Result
+from reducer.oracle.outcome import Answer, Compiled, Memory, Rejected, Result, TimedOut
 from reducer.oracle.target import Target
 from reducer.reduction import Progress, Reduced, Reduction, Request
 from reducer.reduction.model import Candidate
@@ -51,28 +51,42 @@ Answering = Callable[[Job, Target], Answer]
 
 
 class FakePool:
-    """Answers at once, and remembers what it was asked and how."""
+    """Answers at once, and remembers what it was asked and how. What takes longer than it may is a time-out.
+
+    As a pool does, it answers what its machine remembers in no time, unless that is what is asked for.
+    """
 
     def __init__(self, machine: Machine, target: Target, workers: int) -> None:
         self.machine, self.target, self.workers = machine, target, workers
 
-    def _result(self, job: Job) -> Result:
+    def _result(self, job: Job, timeout: float | None = None, *, remembered: bool = False) -> Result:
         self.machine.asked.append(text_of(job) if isinstance(job, ProgramJob) else "module")
         answer = self.machine.answer(job, self.target)
-        return Result(answer, 0.25, 0.5, module_key=getattr(job, "key", ""), module=self.machine.module)
+        result = Result(answer, 0.25, 0.5, module_key=getattr(job, "key", ""), module=self.machine.module)
+        if self.machine.seconds is None:
+            return result
+        took = self.machine.seconds(job)
+        if remembered:
+            return msgspec.structs.replace(result, seconds_lower=0.0, seconds_compile=0.0, cached=True)
+        if timeout is not None and took > timeout:
+            return msgspec.structs.replace(result, answer=TimedOut(timeout), seconds_compile=timeout)
+        return msgspec.structs.replace(result, seconds_compile=took)
 
-    def submit(self, job: Job, **_: Any) -> Future[Result]:
+    def submit(
+        self, job: Job, *, timeout: float | None = None, fresh: bool = False, want_time: bool = False, **_: Any
+    ) -> Future[Result]:
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
         try:
-            future.set_result(self._result(job))
+            remembered = self.machine.remembers and not fresh and not want_time
+            future.set_result(self._result(job, timeout, remembered=remembered))
         except Exception as error:
             future.set_exception(error)
         return future
 
-    def confirm(self, job: Job, times: int = 2, **_: Any) -> Future[Confirmation]:
+    def confirm(self, job: Job, times: int = 2, *, timeout: float | None = None, **_: Any) -> Future[Confirmation]:
         future: Future[Confirmation] = Future()
-        future.set_result(Confirmation.of([self._result(job) for _ in range(times)]))
+        future.set_result(Confirmation.of([self._result(job, timeout) for _ in range(times)]))
         return future
 
     def wait_ready(self) -> None:
@@ -80,10 +94,15 @@ class FakePool:
 
 
 class Machine:
-    """Opens pools; `asked` are the texts of all jobs, `opened` the targets, `cached` whether with the cache."""
+    """Opens pools; `asked` are the texts of all jobs, `opened` the targets, `cached` whether with the cache.
+
+    With `seconds`, jobs take so long; with `remembers` too, every answer is in the cache from before.
+    """
 
     def __init__(self, answer: Answering, *, module: str = "") -> None:
         self.answer, self.module = answer, module
+        self.seconds: Callable[[Job], float] | None = None
+        self.remembers = False
         self.asked: list[str] = []
         self.opened: list[Target] = []
         self.cached: list[bool] = []

@@ -18,6 +18,7 @@ from reducer.reduction.interesting import Script
 from reducer.reduction.wanted import INTERESTING, uninteresting
 
 from .fakes import COMPILED, chain, on_host, reduce
+from .test_tiers import policy
 
 
 def script(path: Path, text: str, *, executable: bool = True) -> Path:
@@ -137,3 +138,11 @@ def test_what_it_expects_is_what_the_start_did(tmp_path: Path) -> None:
 
     reduce(tmp_path / "out", chain("sin"), answer, wanted=wanted_of(script="x"), script=path)
     assert '"fragments": ["the alpha invariant is violated"]' in kept.read_text()
+
+
+def test_each_of_several_starts_is_judged_by_itself(tmp_path: Path) -> None:
+    path = script(tmp_path / "s.sh", "#!/bin/sh\ngrep -q 'jax.device_put(' \"$1\"\n")
+    starts = (policy(), chain("sin", "cos"))
+    reduced, _ = reduce(tmp_path / "out", policy(), never, starts=starts, wanted=wanted_of(script="x"), script=path)
+    assert list(reduced.stages) == ["placement"]
+    assert reduced.unreached == {"program": "the start is not interesting: exit code 1"}

@@ -203,6 +203,15 @@ def test_the_limit_is_that_of_the_start(tmp_path: Path) -> None:
     assert reduced.stages["placement"].confirmed.limit == 7.0
 
 
+@pytest.mark.parametrize("remembers", [False, True])
+def test_the_limit_is_the_same_whether_the_start_was_compiled_before(tmp_path: Path, remembers: bool) -> None:
+    machine = Machine(on_host)
+    machine.seconds, machine.remembers = lambda _: 200.0, remembers
+    reduced = Reduction(request(tmp_path, START), machine, Heard()).run()
+    # 200 s, and the 0.25 s that lowering takes.
+    assert reduced.stages["placement"].confirmed.limit == 2002.5
+
+
 # --- tiers
 
 

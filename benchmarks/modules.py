@@ -22,7 +22,7 @@ from common import ROOT, publish, table
 from reducer.oracle import Pool, Result, failure, resolve_target
 from reducer.oracle.modules import ModuleOracle
 from reducer.shrink.model import Accepted, Event, Shrunk
-from reducer.shrink.modules import module_tier, shrink_module
+from reducer.shrink.modules import shrink_module
 from reducer.stablehlo import Module, read_module, to_text
 from reducer.stablehlo.order import size
 
@@ -37,7 +37,6 @@ class Row:
     """One module on one release."""
 
     name: str
-    libtpu: str
     signature: str
     shrunk: Shrunk[Module]
     seconds: float
@@ -96,14 +95,13 @@ def reduce(pool: Pool, name: str, module: Module, first: Result, budget: int | N
             print(f"{took:6.0f} s, {event.compiles} compiles: {event.size} ({event.name})", file=sys.stderr, flush=True)
 
     shrunk = shrink_module(module, oracle, wanted, label=failure, budget=budget, events=told)
-    return Row(name, pool.target.libtpu, signature, shrunk, time.perf_counter() - started, oracle.cpu)
+    return Row(name, signature, shrunk, time.perf_counter() - started, oracle.cpu)
 
 
-def report(rows: Sequence[Row], named: frozenset[str]) -> str:
+def report(rows: Sequence[Row], named: frozenset[str], libtpu: str) -> str:
     """The section."""
     heads = (
         "module",
-        "libtpu",
         "operations",
         "left",
         "compiles",
@@ -115,7 +113,6 @@ def report(rows: Sequence[Row], named: frozenset[str]) -> str:
     cells = [
         (
             row.name,
-            row.libtpu,
             row.shrunk.start_size,
             size(row.shrunk.program),
             row.shrunk.compiles,
@@ -126,11 +123,11 @@ def report(rows: Sequence[Row], named: frozenset[str]) -> str:
         )
         for row in rows
     ]
-    parts = ["## StableHLO modules", table(heads, cells)]
+    parts = [f"## StableHLO modules on {libtpu}", table(heads, cells)]
     for row in rows:
         if row.name in named:
             text = to_text(row.shrunk.program)
-            parts.append(f"What is left of {row.name} on {row.libtpu} (`{row.signature}`):\n\n```mlir\n{text}```")
+            parts.append(f"What is left of {row.name} (`{row.signature}`):\n\n```mlir\n{text}```")
     return "\n\n".join(parts)
 
 
@@ -144,17 +141,14 @@ def main() -> None:
     parser.add_argument("--corpus", type=int, default=3, help="how many modules of the corpus, the largest first")
     parser.add_argument("--write", action="store_true", help="put the section into docs/benchmarks.md")
     arguments = parser.parse_args()
-    rows = []
+    named = frozenset(path.name.partition(".")[0] for path in arguments.modules)
     for spec in arguments.libtpu or [None]:
+        rows = []
         with Pool(resolve_target(spec, TOPOLOGY, ()), arguments.jobs) as pool:
+            libtpu = pool.target.libtpu
             for name, module, first in starts(pool, arguments.modules, arguments.corpus):
                 rows.append(reduce(pool, name, module, first, arguments.budget))
-                last = rows[-1]
-                print(f"{name} {last.libtpu}: {size(last.shrunk.program)} after {last.shrunk.compiles}", flush=True)
-    tier = module_tier().name
-    publish(
-        tier, report(rows, frozenset(path.name.partition(".")[0] for path in arguments.modules)), write=arguments.write
-    )
+        publish(f"modules-{libtpu}", report(rows, named, libtpu), write=arguments.write)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import msgspec
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError, TargetError
 from reducer.oracle.jobs import ModuleJob
-from reducer.oracle.target import Options, check_options, installed_libtpu
+from reducer.oracle.target import Options, check_options, installed_libtpu, options_with_files
 
 FORMAT: Final = 1
 CAPTURE_FILE: Final = "capture.json"
@@ -88,8 +88,9 @@ class Capture(msgspec.Struct, frozen=True):
 
     @property
     def compiler_options(self) -> Options:
-        """The options it was compiled with, as a target's."""
-        return _options(self.options)
+        """The options it was compiled with, as a target's, but those that have files written."""
+        refused = options_with_files(self.options)
+        return _options({name: value for name, value in self.options.items() if name not in refused})
 
     @property
     def portable(self) -> Path | None:
@@ -117,6 +118,7 @@ class Capture(msgspec.Struct, frozen=True):
             if there and here and here not in (there, Path(there).parent.name):
                 advice = f"; --libtpu {there} compiles with that one" if package == "libtpu" else ""
                 notes.append(f"{self.name} was captured with {package} {there}, and this is {here}{advice}")
+        notes += [f"compiler option {name} names a file; it is left out" for name in options_with_files(self.options)]
         now = os.environ if variables is None else variables
         for flag in _FLAGS:
             value = self.environment.variables.get(flag, "")

@@ -11,6 +11,7 @@ from reducer.bisect import Bisection, bisect
 from reducer.cli import session
 from reducer.cli.common import Command, Seconds, emit_json, json_option, one_line, say
 from reducer.cli.inputs import Item, read
+from reducer.corpus.runner import ask_case
 from reducer.errors import InputError, TargetError
 from reducer.oracle.outcome import Invalid
 from reducer.oracle.releases import cached_releases, list_releases
@@ -56,6 +57,11 @@ def bisect_command(
     Example: scanshrink bisect corpus/bitcast-memory-space-4ea629f9 --from 0.0.36 --to 0.0.52
     """
     item = read(program)
+    if item.case is not None and item.case.kind in ("flaky", "slow-compile"):
+        raise InputError(
+            f"{program}: is a failure of kind {item.case.kind}, which one compile on each release does not tell",
+            hint="`scanshrink check --repeat 20` on the releases of interest",
+        )
     here = frozenset(cached_releases()) | ({installed[0]} if (installed := installed_libtpu()) else set())
     releases = _range(oldest or OLDEST, newest or _installed(), here if fetched else None)
     found = bisect(releases, _Probe(item, topology, timeout, by), cheap=here)
@@ -111,7 +117,9 @@ class _Probe:
         try:
             with session.open_pool(target, 1, timeout=self._timeout) as pool:
                 session.require_compatible(pool)
-                result = pool.submit(item.job, want_ledger=True).result()
+                case = item.case
+                asked = pool.submit(item.job, want_ledger=True) if case is None else ask_case(pool, case, item.job)
+                result = asked.result()
         except TargetError as error:
             say(f"{release:12} skipped: {one_line(error.message, 160)}")
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +11,8 @@ import msgspec
 from reducer.cli.common import one_line, say
 from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
+from reducer.cli.starts import stored_of
 from reducer.corpus.case import Case, NeighbourVerdict, Tier
-from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError
 from reducer.evidence import Recheck, certified, certified_module, recheck
 from reducer.oracle.modules import ModuleOracle
@@ -22,7 +21,7 @@ from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
 from reducer.report.nearest import evidence_lines
-from reducer.stablehlo import read_module
+from reducer.stablehlo import Module
 
 #: How each verdict reads after a number.
 _WORDS: dict[NeighbourVerdict, str] = {
@@ -37,7 +36,7 @@ _LISTED = 5
 
 
 def cases_of(items: Sequence[Item]) -> list[Case]:
-    """The cases behind the arguments, each with a certificate at some tier of programs.
+    """The cases behind the arguments, each with a certificate at some tier.
 
     Raises:
         InputError: one is no case, or has none.
@@ -53,33 +52,40 @@ def cases_of(items: Sequence[Item]) -> list[Case]:
 
 
 def recheck_all(
-    items: Sequence[Item], libtpus: Sequence[str], topology: str | None, options: Sequence[str], jobs: int
+    items: Sequence[Item],
+    libtpus: Sequence[str],
+    topology: str | None,
+    options: Sequence[str],
+    jobs: int,
+    *,
+    timeout: float | None = None,
 ) -> Iterator[tuple[Item, Target, Result, dict[Tier, Recheck]]]:
     """Every case with what its minimum does now and its certificates taken up again, by tier.
 
-    Each on its own target unless told otherwise: a certificate is about one compiler.
+    Each on its own target unless told otherwise: a certificate is about one compiler. The outcome cache is left out,
+    which would only repeat what the certificate was made of.
     """
     for item, case in zip(items, cases_of(items), strict=True):
         own = case.target
         chosen = parse_options(options) if options else tuple(sorted(own.options.items()))
         for target in targets(libtpus or [own.libtpu], topology or own.topology, chosen):
-            with open_pool(target, jobs) as pool:
+            with open_pool(target, jobs, timeout=timeout, use_cache=False) as pool:
                 require_compatible(pool)
                 result = pool.submit(item.job, want_ledger=True).result()
-                yield item, target, result, dict(_recheck(case, Path(item.name), pool))
+                yield item, target, result, dict(_recheck(item, case, pool))
 
 
-def _recheck(case: Case, place: Path, pool: Pool) -> Iterator[tuple[Tier, Recheck]]:
-    folder = place if place.is_dir() else place.parent
+def _recheck(item: Item, case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck]]:
     for tier, minimum in case.tiers.items():
         if minimum.certificate is None:
             continue
         if minimum.program is not None:
-            done = certified(case, tier, ProgramOracle(pool, want_ledger=True))
+            made = certified(case, tier, ProgramOracle(pool, want_ledger=True))
         else:
-            module = read_module(read_regular(folder / minimum.module))
-            done = certified_module(case, module, ModuleOracle(pool, want_ledger=True))
-        now = done.tiers[tier].certificate
+            module = stored_of(item)[tier]
+            assert isinstance(module, Module)
+            made = certified_module(case, module, ModuleOracle(pool, want_ledger=True))
+        now = made.tiers[tier].certificate
         assert now is not None
         yield tier, recheck(minimum.certificate, now, case.signature)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -26,8 +26,10 @@ from reducer.cli.common import (
 from reducer.cli.inputs import Item, read
 from reducer.cli.pairs import Pairs, pairs_of
 from reducer.cli.session import open_pool, parse_options, targets
+from reducer.corpus.case import Tier
 from reducer.corpus.runner import FLAKY_RUNS, ask_case
 from reducer.errors import InputError, ScanshrinkError, TargetError
+from reducer.evidence import Recheck
 from reducer.ledger import ledger_json
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, Skipped, TimedOut, message_of, word
@@ -89,7 +91,10 @@ def check(
     """
     items = [read(name) for name in programs]
     if certificate:
-        _certificates(items, libtpus, topology, options, default_jobs(jobs), as_json=as_json)
+        if expect is not None or repeat > 1 or pairs:
+            raise click.UsageError("--certificate goes with none of --expect, --repeat and --pairs")
+        rechecks = certificates.recheck_all(items, libtpus, topology, options, default_jobs(jobs), timeout=timeout)
+        _certificates(rechecks, as_json=as_json)
         return
     rows: list[dict[str, Any]] = []
     unusable: list[ScanshrinkError] = []
@@ -119,18 +124,12 @@ def check(
 
 
 def _certificates(
-    items: list[Item],
-    libtpus: tuple[str, ...],
-    topology: str | None,
-    options: tuple[str, ...],
-    jobs: int,
-    *,
-    as_json: bool,
+    rechecks_of: Iterable[tuple[Item, Target, Result, dict[Tier, Recheck]]], *, as_json: bool
 ) -> None:
     """`--certificate`: as the command, with the certificates taken up again."""
     rows: list[dict[str, Any]] = []
     cases = []
-    for item, target, result, rechecks in certificates.recheck_all(items, libtpus, topology, options, jobs):
+    for item, target, result, rechecks in rechecks_of:
         assert item.case is not None
         row = describe(item, target, result)
         found = {tier: one.as_json() for tier, one in rechecks.items()}

@@ -11,7 +11,7 @@ import msgspec
 
 from reducer.captures import MODULE_LIMIT, Capture, captures_in, is_capture, load_capture
 from reducer.corpus import Case
-from reducer.corpus.casefile import load_case
+from reducer.corpus.casefile import load_case, read_regular
 from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check as check_program
 from reducer.ir.codec import decode
@@ -142,5 +142,6 @@ def _case(name: str, folder: Path) -> Item:
     case = load_case(folder)
     minimum = case.minimum
     if minimum.program is None:
-        return Item(name, ModuleJob.of(_module(folder / minimum.module)), case=case)
+        # A case may come from anybody: no link out of its folder is followed.
+        return Item(name, ModuleJob.of(read_regular(folder / minimum.module, cap=MODULE_LIMIT)), case=case)
     return Item(name, program_job(minimum.program), program=minimum.program, case=case)

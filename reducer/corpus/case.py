@@ -17,7 +17,7 @@ import msgspec
 
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Answer, Compiled, Memory, Skipped, clip, message_of, word
-from reducer.oracle.target import OptionValue, Target, release_order
+from reducer.oracle.target import OptionValue, Target, options_with_files, release_order
 
 #: Rises whenever an older scanshrink could not read a newer file, or would lose something by rewriting it.
 FORMAT: Final = 1
@@ -67,12 +67,16 @@ class CaseTarget(_Part, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, target: Target) -> CaseTarget:
-        """What a case keeps of a target. Of a libtpu given as a path, the file name: paths are private."""
+        """What a case keeps of a target. Of a libtpu given as a path, the file name: paths are private.
+
+        Options that have files written stay with the user who gave them.
+        """
+        files = options_with_files(name for name, _ in target.options)
         return cls(
             libtpu=release_name(target.libtpu),
             sha256=target.sha256,
             topology=target.topology,
-            options=dict(target.options),
+            options={name: value for name, value in target.options if name not in files},
         )
 
 

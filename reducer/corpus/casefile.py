@@ -21,6 +21,7 @@ from reducer.ir import codec
 from reducer.ir.check import check
 from reducer.ir.equations import Program
 from reducer.ir.order import size
+from reducer.oracle.target import options_with_files
 
 CASE_FILE: Final = "case.json"
 REPORT_FILE: Final = "report.md"
@@ -218,6 +219,8 @@ def _validate(case: Case, name: str) -> None:
     _validate_target(rules, target.libtpu, target.sha256, target.topology, "target")
     for option in target.options:
         rules.matches(_OPTION, option, "target.options", "the name of a compiler option")
+    for option in options_with_files(target.options):
+        rules.require(False, "target.options", f"{option} names a file, which no case may have written")
     for i, record in enumerate(case.outcomes):
         place = f"outcomes[{i}]"
         _validate_target(rules, record.libtpu, record.sha256, record.topology, place)

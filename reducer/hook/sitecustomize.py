@@ -10,6 +10,7 @@ run's folder tells ``scanshrink capture`` what happened, one JSON object a line.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 
@@ -186,7 +187,7 @@ def _finish(compiling: _Compiling | None, outcome: str, error: BaseException | N
         _trouble("write a capture", trouble)
 
 
-_number = [0]
+_numbers = itertools.count(1)  # one step, so that two threads never get one number
 _failures: set[str] = set()
 
 
@@ -202,9 +203,8 @@ class _Compiling:
         self.matched = re.search(os.environ.get(_MATCH, ""), self.name) is not None
         self.folder = ""
         if self.matched:
-            _number[0] += 1
             run = os.path.basename(os.environ[_RUN])
-            self.folder = os.path.join(os.environ[_OUT], f".compiling-{run}-{os.getpid()}-{_number[0]}")
+            self.folder = os.path.join(os.environ[_OUT], f".compiling-{run}-{os.getpid()}-{next(_numbers)}")
             os.mkdir(self.folder)
             try:
                 self.record = _record(self.name, given)

@@ -7,6 +7,7 @@ with what, follows from the program, so that a hunt with the same seed compares 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import Final
@@ -36,19 +37,26 @@ class Besides:
         self._kinds = frozenset(kinds)
         self._share = share
         self._flying: dict[Future[Result], Program] = {}
+        self._queue: deque[tuple[Program, Comparison]] = deque()
 
     @property
     def waiting(self) -> bool:
-        """Whether any comparison is under way."""
-        return bool(self._flying)
+        """Whether any comparison is under way or to come."""
+        return bool(self._flying or self._queue)
 
     def consider(self, program: Program) -> None:
         """Compare a program that is fine, if it is one of the share."""
         number = int(identity(program)[:12], 16)
-        if number % self._share or len(self._flying) >= _AT_ONCE:
+        if number % self._share:
             return
         comparison = self._choice(program, number // self._share)
         if comparison is not None:
+            self._queue.append((program, comparison))
+            self._submit()
+
+    def _submit(self) -> None:
+        while self._queue and len(self._flying) < _AT_ONCE:
+            program, comparison = self._queue.popleft()
             self._flying[self._open(comparison).submit(program)] = program
 
     def _choice(self, program: Program, number: int) -> Comparison | None:
@@ -63,13 +71,16 @@ class Besides:
     def done(self) -> list[tuple[Program, Result]]:
         """What has been compared since it was last asked, in the order of asking. Raises what a worker's end raises."""
         ended = [future for future in self._flying if future.done()]
-        return [(self._flying.pop(future), future.result()) for future in ended]
+        found = [(self._flying.pop(future), future.result()) for future in ended]
+        self._submit()
+        return found
 
     def cancel(self) -> None:
         """Drop what is not compared yet."""
         for future in self._flying:
             future.cancel()
         self._flying.clear()
+        self._queue.clear()
 
 
 def _offloads(program: Program) -> bool:

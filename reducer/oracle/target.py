@@ -45,6 +45,7 @@ _LARGER = re.compile(rf"(?:(?:v2|v3|v5e|v6e):{_SIDE}x{_SIDE}|(?:v4|v5p|tpu7x):{_
 
 RELEASE = re.compile(r"\d+(\.\d+)+([a-z.]+\d+)*\Z")
 """What a libtpu release is called."""
+_FILE_WORDS = frozenset({"dump", "file", "files", "path", "paths", "dir", "dirs", "directory", "folder", "filename"})
 _OPTION_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
@@ -133,6 +134,14 @@ def check_options(options: Mapping[str, OptionValue] | Iterable[tuple[str, Optio
         if checked.setdefault(name, value) != value:
             raise TargetError(f"compiler option {name} is given twice, as {checked[name]!r} and {value!r}")
     return tuple(sorted(checked.items()))
+
+
+def options_with_files(options: Iterable[str]) -> list[str]:
+    """The names of options that name files or folders: XLA writes its dumps wherever such a one says.
+
+    A user may give one; a case or capture, which may come from anybody, may not.
+    """
+    return sorted(name for name in options if _FILE_WORDS & set(name.lower().split("_")))
 
 
 def _check_option(name: str, value: OptionValue) -> tuple[str, OptionValue]:

@@ -6,10 +6,12 @@ import msgspec
 
 from reducer.errors import ProgramError
 from reducer.stablehlo.edit import Copier, last_number
-from reducer.stablehlo.model import Block, Function, Module, Operation, Value, attribute, operations_of
+from reducer.stablehlo.model import Block, Function, Module, Operation, Value, all_operations, attribute, operations_of
 
 #: Operations of a module after inlining, at most: calls of calls of calls grow without end.
 _LIMIT = 200_000
+#: Regions inside each other, at most: whatever walks a module does so by recursion.
+_DEEPEST = 100
 
 
 def callee(operation: Operation) -> str | None:
@@ -49,7 +51,10 @@ class _Inliner:
             raise ProgramError(f"the function {name} calls itself, or is missing")
         self._under_way.add(name)
         function = self._functions[name]
-        self._done[name] = done = msgspec.structs.replace(function, body=self._block(function.body, {}))
+        body = self._block(function.body, {})
+        if _depth(body) > _DEEPEST:
+            raise ProgramError("too many regions inside each other after inlining")
+        self._done[name] = done = msgspec.structs.replace(function, body=body)
         return done
 
     def _block(self, block: Block, names: dict[int, Value]) -> Block:
@@ -64,12 +69,16 @@ class _Inliner:
                 continue
             body = self.function(called).body
             inner = {param.number: value for param, value in zip(body.params, operands, strict=True)}
-            copies = self._copier.operations(body.operations, inner)
-            self._count += len(copies)
+            self._count += sum(1 for _ in all_operations(body))
             if self._count > _LIMIT:
                 raise ProgramError("too many operations after inlining")
+            copies = self._copier.operations(body.operations, inner)
             found.extend(copies[:-1])
             names.update(
                 {result.number: value for result, value in zip(operation.results, copies[-1].operands, strict=True)}
             )
         return Block(block.params, tuple(found))
+
+
+def _depth(block: Block) -> int:
+    return 1 + max((_depth(region) for operation in block.operations for region in operation.regions), default=0)

@@ -48,6 +48,12 @@ def test_a_capture_becomes_a_job(tmp_path: Path) -> None:
     assert load_capture(tmp_path / "c" / "capture.json") == capture
 
 
+def test_options_that_have_files_written_are_left_out(tmp_path: Path) -> None:
+    capture = load_capture(folder(tmp_path / "c", options={"xla_dump_to": "/home/me", "xla_a": 1}))
+    assert capture.compiler_options == (("xla_a", 1),)
+    assert "compiler option xla_dump_to names a file; it is left out" in capture.notes()
+
+
 def test_the_text_is_preferred_to_the_bytecode(tmp_path: Path) -> None:
     both = folder(tmp_path / "c", {"module.mlirbc": "bytecode", "portable.mlirbc": "artifact"})
     assert load_capture(both).module == b"bytecode"

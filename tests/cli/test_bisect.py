@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reducer.cli import bisect as command
+from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum, slug_for
 from reducer.errors import TargetError
 from reducer.oracle.outcome import Answer, Invalid
 
@@ -75,6 +76,19 @@ def test_only_what_is_here(tmp_path: Path, since: dict[str, Answer]) -> None:
     data, code = machine("bisect", write(tmp_path / "p.json", chain(2)), "--fetched", "--by", "signature")
     assert code == 0
     assert list(data["tried"]) == ["0.0.42.1", "0.0.52"]
+
+
+def test_a_flaky_case_is_refused(tmp_path: Path, since: dict[str, Answer]) -> None:
+    del since
+    made = Case(
+        slug=slug_for("x", kind="flaky", signature="s", tier="placement"),
+        kind="flaky",
+        signature="s",
+        family="f",
+        target=CaseTarget(libtpu="0.0.50.1", sha256="c" * 64, topology="v5e:2x2"),
+        tiers={"placement": TierMinimum(size=2, program=chain(1))},
+    )
+    one_error(invoke("bisect", str(Corpus(tmp_path).add(made, {}).path)), "is a failure of kind flaky")
 
 
 def test_bad_input(tmp_path: Path, since: dict[str, Answer]) -> None:

@@ -10,16 +10,19 @@ import pytest
 
 from reducer.corpus import Case, CaseTarget, Corpus, TierMinimum, slug_for
 from reducer.errors import WorkerError
-from reducer.evidence import certified
+from reducer.evidence import certified, certified_module
 from reducer.ir.canonical import canonical
 from reducer.ir.codec import decode
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.oracle.fake import FakeOracle
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob
+from reducer.oracle.modules import module_job
 from reducer.oracle.outcome import Answer, Compiled, Crashed, Incompatible, Invalid, Memory, Rejected, TimedOut
 from reducer.oracle.programs import program_job
 from reducer.oracle.signature import signature
+from reducer.stablehlo import Module, read_module
+from reducer.stablehlo.normal import numbered
 
 from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
 
@@ -290,7 +293,8 @@ _GZ[31] ^= 255
         (_file("a.mlir.gz", gzip.compress(b"module {}" * 99)[:30]), "not a gzip file"),
         (_file("a.mlir.gz", bytes(_GZ)), "not a gzip file"),
         (_file("a.py", b""), "which function?"),
-        (_file("a.csv", b"x"), "not a kind of input"),
+        (_file("a.txt", b"x"), "is no HLO text"),
+        (_file("a.png", b"x"), "not a kind of input"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, pools: Opened, make: Bad, says: str) -> None:
@@ -452,6 +456,62 @@ def test_a_minimum_that_does_not_fail_any_more(tmp_path: Path, pools: Opened) ->
     ran = invoke("check", "--certificate", folder)
     assert ran.exit_code == 1
     assert "does not fail as its case says" in ran.stderr
+
+
+@pytest.mark.slow
+def test_the_certificate_of_a_module(tmp_path: Path, pools: Opened) -> None:
+    """It is read in a process of its own, which takes a second."""
+    text = "func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+    text += "  %0 = stablehlo.sine %a : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+    module = numbered(read_module(text.encode()))
+    minimum = module_job(module).module
+
+    def answer(job: Job) -> Answer:
+        assert isinstance(job, ModuleJob)
+        return BITCAST if job.module == minimum else COMPILED
+
+    assert FOUND is not None
+    made = Case(
+        slug=slug_for("x", kind="error", signature=FOUND.text, tier="stablehlo"),
+        kind="error",
+        signature=FOUND.text,
+        family=FOUND.family,
+        target=CaseTarget(libtpu="0.0.50.1", sha256="c" * 64, topology="v5e:2x2"),
+        tiers={"stablehlo": TierMinimum(size=1, module="program.mlir")},
+    )
+    oracle: FakeOracle[Module] = FakeOracle(lambda m: answer(module_job(m)))
+    certificate = certified_module(made, module, oracle)
+    folder = str(Corpus(tmp_path).add(certificate, {"program.mlir": minimum}).path)
+    pools.answer = answer
+    data, code = machine("check", "--certificate", folder)
+    assert code == 0, data
+    found = data["results"][0]["certificate"]["stablehlo"]
+    assert (found["holds"], found["neighbours"] > 0) == (True, True)
+    assert {options["use_cache"] for _, _, options in pools.calls} == {False}
+
+
+def test_what_a_certificate_does_not_go_with(tmp_path: Path, pools: Opened) -> None:
+    folder = certified_case(tmp_path, only(canonical(chain(1))))
+    for option in (("--pairs",), ("--repeat", "2"), ("--expect", "compiled")):
+        one_error(invoke("check", "--certificate", folder, *option), "--certificate goes with none of")
+    assert pools.calls == []
+
+
+def test_a_module_that_lies_outside_its_case(tmp_path: Path, pools: Opened) -> None:
+    assert FOUND is not None
+    made = Case(
+        slug=slug_for("x", kind="error", signature=FOUND.text, tier="stablehlo"),
+        kind="error",
+        signature=FOUND.text,
+        family=FOUND.family,
+        target=CaseTarget(libtpu="0.0.50.1", sha256="c" * 64, topology="v5e:2x2"),
+        tiers={"stablehlo": TierMinimum(size=1, module="program.mlir")},
+    )
+    folder = Corpus(tmp_path / "corpus").add(made, {"program.mlir": "module {}"}).path
+    (folder / "program.mlir").unlink()
+    (folder / "program.mlir").symlink_to(tmp_path / "secret")
+    one_error(invoke("check", str(folder)), "is a symbolic link")
+    assert pools.calls == []
 
 
 def test_what_has_no_certificate(tmp_path: Path, a_program: str, pools: Opened) -> None:

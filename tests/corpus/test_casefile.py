@@ -122,6 +122,7 @@ def test_an_unknown_field_is_refused(make: Make) -> None:
         (("target", "topology"), "v5e:2x2; rm", r"\$\.target\.topology"),
         (("target", "options"), {"a b": 1}, r"\$\.target\.options"),
         (("target", "options"), {"a": [1]}, r"\$\.target\.options"),
+        (("target", "options"), {"xla_dump_to": "/home/me"}, r"\$\.target\.options: xla_dump_to names a file"),
         (("found", "seconds"), -1, r"\$\.found\.seconds"),
         (("found", "seed"), -1, r"\$\.found\.seed"),
         (("found", "date"), "yesterday", r"\$\.found\.date"),

@@ -100,6 +100,29 @@ f0(%3:2xf32)
     )
 
 
+def grows(functions: int) -> bytes:
+    """Functions each of which calls the next one twice."""
+    bodies = "".join(
+        f"func.func private @f{i}(%a: tensor<2xf32>) -> tensor<2xf32> {{\n"
+        f"  %0 = call @f{i + 1}(%a) : (tensor<2xf32>) -> tensor<2xf32>\n"
+        f"  %1 = call @f{i + 1}(%0) : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "  return %1 : tensor<2xf32>\n}\n"
+        for i in range(functions)
+    )
+    last = f"func.func private @f{functions}(%a: tensor<2xf32>) -> tensor<2xf32> {{\n"
+    last += "  %0 = stablehlo.sine %a : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+    main = (
+        "func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+        "  %0 = call @f0(%a) : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+    )
+    return f"module {{\n{main}{bodies}{last}}}".encode()
+
+
+def test_calls_that_grow_without_end_are_refused() -> None:
+    with pytest.raises(ProgramError, match="too many operations after inlining"):
+        inlined(read(grows(40)))
+
+
 def test_numbered_keeps_everything() -> None:
     module = numbered(parsed(CALLS))
     assert [function.name for function in module.functions] == ["main", "f0", "never"]

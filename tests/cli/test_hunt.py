@@ -65,7 +65,7 @@ def cases(folder: Path) -> list[Case]:
 
 def test_a_hunt_finds_shrinks_and_saves(tmp_path: Path, pools: Opened) -> None:
     pools.answer = on_host
-    data, code = machine("hunt", "--seconds", "1", "--seed", "7", "--jobs", "3", "--corpus", str(tmp_path / "c"))
+    data, code = machine("hunt", "--seconds", "3", "--seed", "7", "--jobs", "3", "--corpus", str(tmp_path / "c"))
     assert code == 0
     assert set(data) >= FIELDS
     assert (data["schema"], data["command"], data["seed"], data["interrupted"]) == (1, "hunt", 7, False)
@@ -85,7 +85,7 @@ def test_a_hunt_finds_shrinks_and_saves(tmp_path: Path, pools: Opened) -> None:
 
 def test_the_table_for_people(tmp_path: Path, pools: Opened) -> None:
     pools.answer = on_host
-    ran = invoke("hunt", "--seconds", "1", "--seed", "7", "--corpus", str(tmp_path / "c"))
+    ran = invoke("hunt", "--seconds", "3", "--seed", "7", "--corpus", str(tmp_path / "c"))
     assert ran.exit_code == 0
     assert "10 compiled, 5 failing" in ran.stdout
     assert "seed 7" in ran.stdout

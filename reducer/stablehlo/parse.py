@@ -7,6 +7,7 @@ the process that a user starts does not load JAX.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -128,10 +129,22 @@ def _attributes(operation: Any) -> Attributes:
     # Iterating gives names, or in other versions of the bindings, pairs.
     return tuple(
         sorted(
-            (name, str(operation.attributes[name]))
+            (name, _text(operation, name))
             for name in (item if isinstance(item, str) else item.name for item in names)
         )
     )
+
+
+def _text(operation: Any, name: str) -> str:
+    try:
+        return str(operation.attributes[name])
+    except TypeError:
+        # The bindings have no class for dense complex elements: what is printed has to do.
+        printed = operation.get_asm(print_generic_op_form=True)
+        found = re.search(rf"[<{{ ]{re.escape(name)} = (dense<[^\n]*?> : tensor<[\dx]*complex<\w+>>)", printed)
+        if found is None:
+            raise Unreadable(f"the attribute {name} of {operation.name} is of an unknown kind") from None
+        return found[1]
 
 
 def _each(operation: Any, name: str, count: int) -> tuple[Attributes, ...]:

@@ -9,6 +9,8 @@ import pytest
 from reducer.ir.equations import BARRIER, Checkpoint, Name, Scan, Transfer
 from reducer.ir.policies import OffloadNames
 from reducer.ir.walk import equations
+from reducer.lowering.capture import capture
+from reducer.lowering.emit import emit
 from tests.capture.roundtrip import round_trip
 
 jax = pytest.importorskip("jax")
@@ -77,3 +79,21 @@ def test_after_grad(name: str) -> None:
     found = [e for _, _, e in equations(program)]
     assert [e.memory for e in found if isinstance(e, Transfer)] == ["host", "device"]
     assert [e.differentiated for e in found if isinstance(e, Checkpoint)] == [True] * (name == "prevent-cse")
+
+
+def test_a_loop_in_a_loop_keeps_its_own_barrier() -> None:
+    import jax.numpy as jnp
+    from jax import lax
+    from jax.experimental.xla_metadata import set_xla_metadata
+
+    def loops(x: Any) -> Any:
+        def outer(c: Any, _: Any) -> Any:
+            with set_xla_metadata(**dict(BARRIER)):
+                return lax.scan(lambda c, _: (jnp.sin(c), None), c, None, length=1)[0], None
+
+        with set_xla_metadata(**dict(BARRIER)):
+            return lax.scan(outer, x, None, length=1)[0]
+
+    program = capture(loops, jax.ShapeDtypeStruct((8, 128), "float32"))
+    assert [e.metadata for _, _, e in equations(program) if isinstance(e, Scan)] == [BARRIER, BARRIER]
+    assert "None})" not in emit(program)

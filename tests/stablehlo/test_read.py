@@ -111,3 +111,13 @@ def test_values_are_numbered_once(module: Module) -> None:
         p.number for p in module.main.body.params
     ]
     assert len(numbers) == len(set(numbers))
+
+
+def test_complex_constants_are_read() -> None:
+    """MLIR's own bindings cannot hold them."""
+    text = "func.func public @main() -> tensor<complex<f32>> {\n"
+    text += "  %0 = stablehlo.constant dense<(1.0,2.0)> : tensor<complex<f32>>\n  return %0 : tensor<complex<f32>>\n}\n"
+    module = read(text.encode())
+    (constant, _) = module.main.body.operations
+    assert constant.attributes == (("value", "dense<(1.000000e+00,2.000000e+00)> : tensor<complex<f32>>"),)
+    assert read(to_text(module).encode()) == module

@@ -193,9 +193,13 @@ class Converter:
         return kept
 
     def metadata(self, frame: Frame, eqn: Any) -> tuple[Metadata, dict[str, str]]:
-        """Metadata of an equation without what an enclosing one says already, and all of it for its body."""
+        """Metadata of an equation without what an enclosing one says already, and all of it for its body.
+
+        A loop keeps all of it: the compiler acts on a loop's own, and a loop without is one that it may simplify.
+        """
         found = versions.metadata_of(eqn)
-        own = {k: v for k, v in found.items() if frame.inherited.get(k) != v}
+        loop = eqn.primitive.name in ("scan", "while")
+        own = {k: v for k, v in found.items() if loop or frame.inherited.get(k) != v}
         return tuple(sorted(own.items())), {**frame.inherited, **found}
 
 

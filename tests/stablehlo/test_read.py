@@ -117,7 +117,7 @@ def test_complex_constants_are_read() -> None:
     """MLIR's own bindings cannot hold them."""
     text = "func.func public @main() -> tensor<complex<f32>> {\n"
     text += "  %0 = stablehlo.constant dense<(1.0,2.0)> : tensor<complex<f32>>\n  return %0 : tensor<complex<f32>>\n}\n"
-    module = read(text.encode())
+    module = read_module(text.encode())
     (constant, _) = module.main.body.operations
     assert constant.attributes == (("value", "dense<(1.000000e+00,2.000000e+00)> : tensor<complex<f32>>"),)
-    assert read(to_text(module).encode()) == module
+    assert read_module(to_text(module).encode()) == module

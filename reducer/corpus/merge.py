@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from reducer.corpus.case import TIERS, Case, Tier, TierMinimum
+from reducer.corpus.notes import UNSHRUNK, noted
 from reducer.ir.codec import identity
 from reducer.ir.order import order_key
 
@@ -54,7 +55,7 @@ def merge(known: Case, find: Case, *, count: bool = True) -> Merged:
     )
     tiers = {tier: (find if tier in taken else known).tiers[tier] for tier in TIERS if tier in {*known.tiers, *taken}}
     finds = known.finds + (find.finds if count else 0)
-    notes = tuple(dict.fromkeys((*known.notes, *find.notes)))
+    notes = _notes(known, find, taken)
     if top in taken:
         case = msgspec.structs.replace(find, slug=known.slug, tiers=tiers, finds=finds, notes=notes)
     else:
@@ -62,6 +63,13 @@ def merge(known: Case, find: Case, *, count: bool = True) -> Merged:
         if _same_minimum(known.minimum, find.minimum) and known.target.options == find.target.options:
             case = _learn(case, find)
     return Merged(case, taken, msgspec.structs.replace(case, finds=known.finds) != known)
+
+
+def _notes(known: Case, find: Case, taken: tuple[Tier, ...]) -> tuple[str, ...]:
+    # That a minimum is none yet is said of the cases that a minimum stays of; everything else of both.
+    stay = [case for case, some in ((known, {*known.tiers} - {*taken}), (find, taken)) if some]
+    unshrunk = [note for case in stay for note in case.notes if note in UNSHRUNK]
+    return tuple(dict.fromkeys((*noted(known).notes, *noted(find).notes, *unshrunk)))
 
 
 def _learn(case: Case, find: Case) -> Case:

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from reducer.corpus import Case, Corpus, Equivalence, Found
+from reducer.corpus.notes import HUNT_ENDED, noted, shrunk
 from reducer.errors import ProgramError
 from reducer.evidence import certified
 from reducer.hunt.finds import Find
@@ -40,7 +41,7 @@ REPEATS: Final = 2
 MORE_REPEATS: Final = 8
 #: Most compiles of one reduction in a hunt: the usual one takes a quarter of that, and the others wait meanwhile.
 BUDGET: Final = 500
-UNREDUCED: Final = "Not fully shrunk: the hunt that found it ended first. `scanshrink hunt --resume` goes on."
+UNREDUCED: Final = HUNT_ENDED
 
 
 class RealWorkshop:
@@ -91,7 +92,7 @@ class RealWorkshop:
         for case in (case for tier in tiers for case in self._corpus.find(find.kind, find.signature, tier)):
             there = (case.target.sha256, case.target.topology, case.target.options)
             program = case.minimum.program
-            if there == here and program is not None and UNREDUCED not in case.notes:
+            if there == here and program is not None and shrunk(case):
                 find.program, find.size = program, case.minimum.size
                 find.case = str(self._corpus.path(case.slug))
                 return True
@@ -231,8 +232,8 @@ class RealWorkshop:
         reduced = find.reduced_seconds is not None
         if reduced and minimum is not None:
             find.size = stored.minimum.size
-        if ours and reduced == (UNREDUCED in stored.notes):
-            self._corpus.update(stored.slug, lambda case: _noted(case, unreduced=not reduced))
+        if ours and reduced != shrunk(stored):
+            self._corpus.update(stored.slug, lambda case: noted(case, unshrunk="" if reduced else UNREDUCED))
 
     def shelve(self, find: Find) -> None:
         """Save a find that was not shrunk, unless the corpus has the failure.
@@ -293,8 +294,3 @@ class RealWorkshop:
             raise Unstable(error.message) from None
         find.program, find.size, find.compiles = shrunk.program, size(shrunk.program), shrunk.compiles
         return [(other.candidate, other.result) for other in shrunk.finds]
-
-
-def _noted(case: Case, *, unreduced: bool) -> Case:
-    notes = tuple(note for note in case.notes if note != UNREDUCED)
-    return msgspec.structs.replace(case, notes=(*notes, UNREDUCED) if unreduced else notes)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from reducer.corpus import Case, Found, OutcomeRecord, Start, TierMinimum
+from reducer.corpus import Case, Found, OutcomeRecord, Start, TierMinimum, notes
 from reducer.corpus.case import TIERS, Tier
 from reducer.corpus.runner import record_of
 from reducer.errors import InputError, StorageError
@@ -25,8 +25,8 @@ from reducer.reduction.model import Request, Stage
 
 Files = dict[str, bytes | str]
 
-UNREDUCED: Final = "Not fully shrunk: the reduction was ended early. The same command goes on."
-MET: Final = "Met while another failure was reduced, and not shrunk itself."
+UNREDUCED: Final = notes.REDUCTION_ENDED
+MET: Final = notes.MET
 _PROBE: Final = 4096
 
 

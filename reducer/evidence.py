@@ -21,6 +21,7 @@ from reducer.neighbourhood import Neighbour as Around
 from reducer.neighbourhood.modules import MODULE_NAME, module_neighbours
 from reducer.neighbourhood.parameters import parameters
 from reducer.oracle.base import Oracle
+from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import failure
 from reducer.shrink import certify
 from reducer.shrink.certificate import Entry, form_of
@@ -126,11 +127,19 @@ def program_of(case: Case, tier: Tier) -> Program:
     return minimum.program
 
 
-def explained(case: Case, tier: Tier, oracle: Oracle[Program], *, limit: int = LIMIT) -> Case:
+def explained(
+    case: Case,
+    tier: Tier,
+    oracle: Oracle[Program],
+    *,
+    limit: int = LIMIT,
+    wanted: Callable[[Result], bool] | None = None,
+) -> Case:
     """The case with what its minimum at an IR tier does not depend on: other values of every parameter that still fail.
 
     Tries at most `limit` programs, a few dozen of them usually, each a compile: worth it for a minimum that a person
-    asked for (`reduce`); a hunt has better uses for its workers. `oracle` as for `certified`.
+    asked for (`reduce`); a hunt has better uses for its workers. `oracle` as for `certified`. `wanted` tells the
+    failure, by default the case's own, which is another than a tier's where any failure was to be kept.
 
     Raises:
         WorkerError, TargetError: the oracle cannot answer any more.
@@ -138,7 +147,7 @@ def explained(case: Case, tier: Tier, oracle: Oracle[Program], *, limit: int = L
     found = explain(
         parameters(program_of(case, tier)),
         oracle,
-        lambda result: failure(result) == case.signature,
+        wanted or (lambda result: failure(result) == case.signature),
         check=check,
         limit=limit,
     )

@@ -47,6 +47,7 @@ class Asking(Generic[C]):
         name_and_text: the file that `judge` is given.
         variant: what of the target is not as the journal's header says.
         comparison: what programs are compared with, where that is the failure.
+        want_time: every candidate is compiled, whatever is remembered of it: how long it takes is the failure.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Asking(Generic[C]):
         name_and_text: Callable[[C], tuple[str, str]] | None = None,
         variant: str = "",
         comparison: Comparison | None = None,
+        want_time: bool = False,
     ) -> None:
         self._pool = pool
         self._level = level
@@ -77,6 +79,7 @@ class Asking(Generic[C]):
         self._name_and_text = name_and_text
         self._variant = variant
         self._comparison = comparison
+        self._want_time = want_time
         self._more: set[str] = set()
 
     @property
@@ -135,7 +138,7 @@ class Asking(Generic[C]):
             compared: Future[Result] = beside.submit(candidate, fresh=fresh)
             return compared
         job = self._level.job(candidate, require_host_placement=self._placed)
-        return self._pool.submit(job, fresh=fresh, timeout=self._timeout, want_ledger=True)
+        return self._pool.submit(job, fresh=fresh, timeout=self._timeout, want_ledger=True, want_time=self._want_time)
 
     def _keep(self, key: str, future: Future[Result]) -> None:
         if not future.cancelled() and future.exception() is None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from reducer.corpus.case import Tier
-from reducer.ir.equations import Program
 from reducer.lowering.script import Recorded
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
@@ -25,6 +24,7 @@ from reducer.reduction.journal import Journal
 from reducer.reduction.model import OpenPool, Request, Stage, Stopped, Watcher
 from reducer.reduction.votes import Votes
 from reducer.reduction.wanted import Wanted
+from reducer.shrink import StartError
 
 #: Seconds that the last answer about a minimum may take, alone in a fresh worker.
 FRESH_SECONDS: Final = 900.0
@@ -32,12 +32,15 @@ FRESH_SECONDS: Final = 900.0
 
 @dataclass
 class Run:
-    """A reduction under way. `target` and `wanted` become smaller and settled; `stages` are those of tiers reached."""
+    """A reduction under way. `target` and `wanted` become smaller and settled; `stages` are those of tiers reached.
+
+    `opened` holds the pools of the target of now.
+    """
 
     request: Request
     open_pool: OpenPool
     watcher: Watcher
-    stack: ExitStack
+    opened: ExitStack
     clock: Clock
     journal: Journal
     unfinished: Unfinished
@@ -66,15 +69,34 @@ class Run:
     @property
     def variant(self) -> str:
         """What of the target is not as it was at the beginning, for the journal."""
-        if self.target == self.request.target:
-            return ""
-        return f"{dict(self.target.options)} {self.target.topology} "
+        return self._variant(self.target)
 
-    def asking(self, stage: Stage, *, placed: bool) -> Asking[Any]:
-        """The oracle of a stage. `placed`: what places nothing in host memory is not compiled."""
+    def _variant(self, target: Target) -> str:
+        if target == self.request.target:
+            return ""
+        return f"{dict(target.options)} {target.topology} "
+
+    def move_to(self, target: Target) -> None:
+        """Go on with another target: its workers take the place of those of now.
+
+        Raises:
+            TargetError, WorkerError: there is no compiler.
+        """
+        self.opened.close()
+        self._voting = None
+        self.target = target
+        self.pool = self.opened.enter_context(self.open_pool(target, self.request.jobs))
+
+    def asking(
+        self, stage: Stage, *, placed: bool, pool: Pool | None = None, target: Target | None = None
+    ) -> Asking[Any]:
+        """The oracle of a stage. `placed`: what places nothing in host memory is not compiled.
+
+        `pool` and `target`: workers of another target to ask instead.
+        """
         confirmed = stage.confirmed
         return Asking(
-            self._asked(confirmed.votes),
+            pool or self._asked(confirmed.votes),
             stage.level,
             self.journal,
             wanted=self.wanted,
@@ -84,8 +106,9 @@ class Run:
             require_host_placement=placed,
             judge=self.script,
             name_and_text=lambda candidate: self.judged(stage.level, candidate, confirmed.result),
-            variant=self.variant,
+            variant=self._variant(target or self.target),
             comparison=self.wanted.comparison,
+            want_time=self.wanted.hangs,
         )
 
     def judged(self, level: Any, candidate: Any, result: Result) -> tuple[str, str]:
@@ -104,10 +127,13 @@ class Run:
 
         Raises:
             Stopped: the run is to end; the stage holds the best so far.
+            StartError: it does not fail; `stages` are as before.
         """
-        self.current = self.stages[stage.tier] = stage
         began, earlier = self.clock.seconds, stage.compiles
         before = sum(other.compiles for other in self.stages.values() if other is not stage)
+        beside = self.stages.get(stage.tier)
+        self.current = self.stages[stage.tier] = stage
+        minimal, stage.minimal = stage.minimal, False
         follower = Follower(
             stage,
             self.journal,
@@ -132,9 +158,16 @@ class Run:
             stage.compiles, stage.minimal = earlier + shrunk.compiles, shrunk.minimal
             if stage.to_fixpoint is None and shrunk.minimal:
                 stage.to_fixpoint = shrunk.to_fixpoint
+        except StartError:
+            stage.minimal = minimal
+            self.stages.pop(stage.tier)
+            if beside is not None:
+                self.stages[stage.tier] = beside
+            raise
         finally:
             stage.seconds += self.clock.seconds - began
-            self._file(stage)
+            if self.stages.get(stage.tier) is stage:
+                self._file(stage, beside)
 
     def _asked(self, votes: Votes) -> Pool:
         """The workers to ask. A flaky answer must not be believed because it was given before: no cache."""
@@ -143,30 +176,40 @@ class Run:
         if self._voting is None or self._voting[0] != self.target:
             self._voting = (
                 self.target,
-                self.stack.enter_context(self.open_pool(self.target, self.request.jobs, use_cache=False)),
+                self.opened.enter_context(self.open_pool(self.target, self.request.jobs, use_cache=False)),
             )
         return self._voting[1]
 
-    def _file(self, stage: Stage) -> None:
-        """Put a stage under the tier its minimum is of: a program that lost its policy is a placement."""
-        tier: Tier = level_of(stage.best).name if isinstance(stage.best, Program) else stage.tier
-        if stage.tier == "program" and tier == "placement":
-            del self.stages[stage.tier]
-            stage.level = level_at(tier)
-            known = self.stages.get(tier)
-            if known is None or stage.level.order(stage.best) < known.level.order(known.best):
-                self.stages[tier] = stage
+    def _file(self, stage: Stage, beside: Stage | None) -> None:
+        """Put a stage under the tier its minimum is of: a program that lost its policy is a placement.
 
-    def final_of(self, level: Any, candidate: Any, number: int = 0) -> Result:
-        """The answer about a candidate alone in a fresh worker, with the module's text; the n-th time it is asked."""
+        `beside`: what its own tier had before. Of two minima of one tier the smaller stays, with the compiles of both.
+        """
+        if stage.tier == "program" and level_of(stage.best).name == "placement":
+            del self.stages[stage.tier]
+            stage.level = level_at("placement")
+            beside = self.stages.get("placement")
+        if beside is None or beside is stage:
+            self.stages[stage.tier] = stage
+            return
+        smaller = tuple(stage.level.order(stage.best)) < tuple(beside.level.order(beside.best))
+        kept, gone = (stage, beside) if smaller else (beside, stage)
+        kept.compiles += gone.compiles
+        kept.seconds += gone.seconds
+        kept.finds = gone.finds | kept.finds
+        self.stages[stage.tier] = kept
+
+    def final_of(self, level: Any, candidate: Any, number: int = 0, *, limit: float = FRESH_SECONDS) -> Result:
+        """The answer about a candidate alone in a fresh worker, with the module's text; the n-th time it is asked.
+
+        `limit`: what takes too long does so within the seconds that it was reduced with; not used for anything else.
+        """
         key = f"final {number} {self.variant}{level.name} {level.key(candidate)}"
         known = self.journal.get(key)
         if known is None:
             ask: Callable[..., Any] = self.pool.submit
             job = level.job(candidate)
-            # What takes too long does so within the limit that it was reduced with.
-            hangs = self.current is not None and self.wanted.hangs
-            limit = self.current.confirmed.limit if self.current is not None and hangs else FRESH_SECONDS
+            limit = limit if self.wanted.hangs else FRESH_SECONDS
             known = ask(job, fresh=True, want_module=True, want_ledger=True, timeout=limit).result()
             beside = beside_oracle(self.pool, candidate, self.wanted.comparison, limit)
             if beside is not None:

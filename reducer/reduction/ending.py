@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, Final
 
-from reducer.corpus import Case, Corpus, Explanation
+import msgspec
+
+from reducer.corpus import Case, Corpus
 from reducer.corpus.atomic import storing
-from reducer.corpus.case import Tier
+from reducer.corpus.case import TIERS, Tier
+from reducer.corpus.notes import noted
 from reducer.errors import InputError
 from reducer.evidence import certified, certified_module, explained
 from reducer.files import write_file
+from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import failure
 from reducer.reduction.context import Run
+from reducer.reduction.descent import level_of
 from reducer.reduction.model import Progress, Reduced, SideCase, Stage, Stopped
 from reducer.reduction.saving import case_of_stages, side_case
 
@@ -40,66 +46,111 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
                 )
             del run.stages[stage.tier]
             run.cannot(stage.tier, "its minimum did not fail again in a fresh worker")
+    rate = next(iter(run.stages.values())).confirmed.rate
+    run.stages = {tier: run.stages[tier] for tier in TIERS if tier in run.stages}
     partial = stopped or not all(stage.minimal for stage in run.stages.values())
-    first = next(iter(run.stages.values()))
-    assert first.final is not None
-    signature = failure(first.final) or ""
-    explanations: dict[Tier, tuple[Explanation, ...]] = {}
-    if signature:
-        case, folder = _save(run, report, partial=partial)
-        files: dict[Tier, str] = {tier: f"{folder}/{minimum.script}" for tier, minimum in case.tiers.items()}
-        explanations = {tier: minimum.explanations for tier, minimum in case.tiers.items()}
-        finds = () if stopped else _save_finds(run, report, signature)
-    else:
-        folder, files = _save_plain(run)
-        finds = ()
+    # To a script what does not fail may be interesting: it is no part of a case.
+    failing = {tier: stage for tier, stage in run.stages.items() if stage.final is not None and failure(stage.final)}
+    folder, files = _save_plain(run, {tier: run.stages[tier] for tier in run.stages if tier not in failing})
+    saved: _Saved | None = None
+    finds: list[SideCase] = []
+    if failing:
+        saved = _Saved(run, report, failing, partial=partial)
+        folder = str(saved.path)
+        files |= {tier: f"{folder}/{minimum.script}" for tier, minimum in saved.case.tiers.items()}
+        if not stopped:
+            try:
+                if run.request.certificate and not partial and run.script is None:
+                    saved.complete(_with_evidence(run, saved.own))
+                _save_finds(run, report, saved.case.signature, finds)
+            except Stopped:
+                partial = True
+                run.watcher.say("ended before all was recorded; the minimum is saved, and the same command goes on")
     run.unfinished.remove()
     if not partial:
         run.journal.end()
     return Reduced(
-        signature=signature,
+        signature=saved.case.signature if saved is not None else "",
         target=run.target,
         stages=run.stages,
         files=files,
         unreached=run.unreached,
-        finds=finds,
+        finds=tuple(finds),
         dropped=tuple(run.dropped),
         confirmations=run.confirmations,
         seconds=run.clock.seconds,
         partial=partial,
         folder=folder,
-        rate=first.confirmed.rate,
-        explanations=explanations,
+        rate=rate,
+        explanations={tier: minimum.explanations for tier, minimum in saved.case.tiers.items()} if saved else {},
     )
 
 
 def _failing_again(run: Run, stage: Stage) -> Result | None:
     """The answer that is saved; None if it does not fail as wanted, however often it is asked."""
     for number in range(max(stage.confirmed.votes.most, _TIMES)):
-        final = run.final_of(stage.level, stage.best, number)
+        final = run.final_of(stage.level, stage.best, number, limit=stage.confirmed.limit)
         if run.script is not None or run.wanted(final):
             return final
     return None
 
 
-def _save(run: Run, report: Report, *, partial: bool) -> tuple[Case, str]:
-    request = run.request
-    compiles = sum(stage.compiles for stage in run.stages.values())
-    case, files = case_of_stages(run.stages, run.target, request, partial=partial, compiles=compiles)
-    if request.certificate and not partial and run.script is None:
-        case = _with_evidence(run, case)
-    stored = Corpus(request.out, report=report).add(case, files)
-    return stored.case, str(stored.path)
+class _Saved:
+    """The case in the corpus: saved before anything is found out about it, so that nothing can be lost any more.
+
+    `own` is what was saved, `case` what the corpus holds, which had a smaller one of it perhaps.
+    """
+
+    def __init__(self, run: Run, report: Report, stages: Mapping[Tier, Stage], *, partial: bool) -> None:
+        compiles = sum(stage.compiles for stage in stages.values())
+        case, self._files = case_of_stages(stages, run.target, run.request, partial=partial, compiles=compiles)
+        self.own = case
+        self._corpus = Corpus(run.request.out, report=report)
+        # A run that goes on has met no other failure than the one it began with.
+        stored = self._corpus.add(case, self._files, count=not run.journal.known)
+        self.case, self.path = stored.case, stored.path
+        if not partial and all(map(self._is_ours, case.tiers)):
+            self.case = self._corpus.update(self.case.slug, noted)
+
+    def complete(self, evident: Case) -> None:
+        """Add certificates and explanations, except to what another run has made smaller."""
+        ours = [tier for tier in self.own.tiers if self._is_ours(tier)]
+
+        def with_evidence(known: Case) -> Case:
+            tiers = {
+                tier: msgspec.structs.replace(
+                    known.tiers[tier],
+                    certificate=evident.tiers[tier].certificate,
+                    explanations=evident.tiers[tier].explanations,
+                )
+                for tier in ours
+            }
+            return msgspec.structs.replace(known, tiers={**known.tiers, **tiers})
+
+        self.case = self._corpus.update(self.case.slug, with_evidence)
+
+    def _is_ours(self, tier: Tier) -> bool:
+        """Whether what the corpus holds at a tier is what was saved, and not a smaller one that it had."""
+        own, there = self.own.tiers[tier], self.case.tiers[tier]
+        if own.program is not None and there.program is not None:
+            return identity(own.program) == identity(there.program)
+        if not own.module or not there.module:
+            return False
+        module = self._files[own.module]
+        data = module if isinstance(module, bytes) else module.encode("utf-8", "backslashreplace")
+        return self._corpus.read(self.case.slug, there.module) == data
 
 
-def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
+def _save_plain(run: Run, stages: Mapping[Tier, Stage]) -> tuple[str, dict[Tier, str]]:
     """What is interesting to a script, and no failure of the compiler's, is no case: just files."""
-    first = next(iter(run.stages.values()))
-    folder = run.request.out / f"_interesting-{first.level.key(run.request.start)[:8]}"
+    if not stages:
+        return "", {}
+    key = level_of(run.request.start).key(run.request.start)
+    folder = run.request.out / f"_interesting-{key[:8]}"
     files: dict[Tier, str] = {}
     with storing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for tier, stage in run.stages.items():
+        for tier, stage in stages.items():
             name, text = run.judged(stage.level, stage.best, stage.confirmed.result)
             data = {f"{tier}-{name}": text.encode("utf-8", "backslashreplace")}
             data |= {f"{tier}-{file}": content for file, content in (stage.level.file(stage.best),)}
@@ -109,19 +160,36 @@ def _save_plain(run: Run) -> tuple[str, dict[Tier, str]]:
     return str(folder), files
 
 
+class _Stoppable:
+    """An oracle that asks no more when the run is to end: `submit` raises `Stopped`."""
+
+    def __init__(self, run: Run, oracle: Any) -> None:
+        self._run = run
+        self._oracle = oracle
+        self.workers: int = oracle.workers
+
+    def submit(self, candidate: Any, *, fresh: bool = False) -> Future[Result]:
+        self._run.stop_if_asked()
+        answer: Future[Result] = self._oracle.submit(candidate, fresh=fresh)
+        return answer
+
+
 def _with_evidence(run: Run, case: Case) -> Case:
-    """The case with a certificate at each tier, and explanations at those of programs, unless the run is ended."""
+    """The case with a certificate at each tier, and explanations at those of programs.
+
+    Raises:
+        Stopped: the run is to end.
+    """
     for tier, stage in run.stages.items():
         asking = run.asking(stage, placed=False)
+        oracle = _Stoppable(run, asking)
         try:
             if not isinstance(stage.best, Program):
-                case = certified_module(case, stage.best, asking, events=_following(run, stage))
+                case = certified_module(case, stage.best, oracle, events=_following(run, stage))
                 continue
-            case = certified(case, tier, asking, events=_following(run, stage))
+            case = certified(case, tier, oracle, events=_following(run, stage))
             run.watcher.say(f"trying other values of what is left at the {tier} tier")
-            case = explained(case, tier, asking)
-        except Stopped:
-            return case
+            case = explained(case, tier, oracle, wanted=run.wanted)
         finally:
             run.confirmations += asking.more
     return case
@@ -151,16 +219,19 @@ def _following(run: Run, stage: Stage) -> Callable[[Any, int, int], None]:
     return follow
 
 
-def _save_finds(run: Run, report: Report, signature: str) -> tuple[SideCase, ...]:
-    """Offer the other failures to the corpus: those that repeat in a fresh worker."""
-    saved = []
+def _save_finds(run: Run, report: Report, signature: str, saved: list[SideCase]) -> None:
+    """Offer the other failures to the corpus: those that repeat in a fresh worker. `saved` takes in each.
+
+    Raises:
+        Stopped: the run is to end.
+    """
     corpus = Corpus(run.request.out, report=report)
     for stage in run.stages.values():
         for label, find in sorted(stage.finds.items()):
-            final = run.final_of(stage.level, find.candidate)
+            run.stop_if_asked()
+            final = run.final_of(stage.level, find.candidate, limit=stage.confirmed.limit)
             place = ""
             if failure(final) == label:
                 case, files = side_case(stage.level, find.candidate, final, run.target, signature)
-                place = str(corpus.add(case, files).path)
+                place = str(corpus.add(case, files, count=not run.journal.known).path)
             saved.append(SideCase(label, stage.tier, stage.level.size(find.candidate), place))
-    return tuple(saved)

@@ -17,6 +17,7 @@ from reducer.oracle.verdict import verdict
 from reducer.record import recorded, words_of
 from reducer.reduction.journal import Best, Journal
 from reducer.reduction.model import Progress, Stage, Stopped, Watcher
+from reducer.reduction.wanted import INTERESTING
 from reducer.shrink import Accepted, Event, Found, PassStarted, Started, Tried
 
 _WINDOW: Final = 10.0
@@ -64,9 +65,11 @@ class Unfinished:
         """
         name, data = stage.level.file(stage.best)
         files = {name: data}
-        found = verdict(stage.result).failure
+        # The word of an interestingness script is no outcome: what the compiler made of the start is.
+        result = stage.confirmed.result if stage.result.answer == INTERESTING else stage.result
+        found = verdict(result).failure
         if found is not None:
-            record = record_of(target, stage.result)
+            record = record_of(target, result)
             script = recorded(record, found)
             with contextlib.suppress(ProgramError):
                 text = stage.level.script(stage.best, script, target, **words_of(record, found))

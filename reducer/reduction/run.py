@@ -104,13 +104,14 @@ class Reduction:
         journal = stack.enter_context(Journal(header, warn=self._watcher.say))
         if journal.known:
             self._watcher.say(f"going on: {journal.known} answers are known from an earlier run")
-        pool = stack.enter_context(self._open_pool(request.target, request.jobs))
+        opened = stack.enter_context(ExitStack())
+        pool = opened.enter_context(self._open_pool(request.target, request.jobs))
         require_compatible(pool)
         run = self._run = Run(
             request=request,
             open_pool=self._open_pool,
             watcher=self._watcher,
-            stack=stack,
+            opened=opened,
             clock=Clock(request.seconds),
             journal=journal,
             unfinished=Unfinished(request.out, header.start),

@@ -6,6 +6,7 @@ reduced once more: what is minimal is so on one target.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -14,8 +15,8 @@ import msgspec
 from reducer.errors import TargetError
 from reducer.oracle.pool import Pool, require_compatible
 from reducer.oracle.target import DEFAULT_TOPOLOGY, Target
-from reducer.reduction.asking import beside_oracle
 from reducer.reduction.context import Run
+from reducer.shrink import StartError
 
 
 def minimise_settings(run: Run) -> None:
@@ -24,17 +25,29 @@ def minimise_settings(run: Run) -> None:
     Raises:
         Stopped: the run is to end.
     """
-    before = run.target
+    before, dropped = run.target, len(run.dropped)
     for smaller, name in _smaller(run):
         run.stop_if_asked()
         if _survives(run, smaller):
             run.target = smaller
             run.dropped.append(name)
             run.watcher.say(f"{name} is not needed")
-    if run.target != before:
-        run.pool = run.stack.enter_context(run.open_pool(run.target, run.request.jobs))
+    if run.target == before:
+        return
+    stages = {tier: dataclasses.replace(stage) for tier, stage in run.stages.items()}
+    run.move_to(run.target)
+    try:
         for stage in list(run.stages.values()):
             run.shrink(stage)
+    except StartError as error:
+        # It failed once, which is no more than luck: what was found on the whole target stays.
+        compiles = {tier: stage.compiles for tier, stage in run.stages.items()}
+        run.stages = stages
+        for tier, stage in stages.items():
+            stage.compiles = max(stage.compiles, compiles.get(tier, 0))
+        run.watcher.say(f"{', '.join(run.dropped[dropped:])}: needed after all ({error.message})")
+        del run.dropped[dropped:]
+        run.move_to(before)
 
 
 def _smaller(run: Run) -> Iterator[tuple[Target, str]]:
@@ -57,19 +70,15 @@ def _survives(run: Run, target: Target) -> bool:
             if known is None:
                 try:
                     if pool is None:
-                        pool = stack.enter_context(run.open_pool(target, 1))
+                        flaky = any(one.confirmed.votes.flaky for one in run.stages.values())
+                        pool = stack.enter_context(run.open_pool(target, 1, use_cache=not flaky))
                         require_compatible(pool)
                 except TargetError:
                     return False
-                beside = beside_oracle(pool, stage.best, run.wanted.comparison, stage.confirmed.limit)
-                job = stage.level.job(stage.best)
-                known = (
-                    beside.submit(stage.best)
-                    if beside is not None
-                    else pool.submit(job, want_ledger=True, timeout=stage.confirmed.limit)
-                ).result()
+                # As any candidate: with votes if it is flaky. Those of the target tried are no candidates' of now.
+                known = run.asking(stage, placed=False, pool=pool, target=target).submit(stage.best).result()
                 run.journal.put(key, known)
-            run.confirmations += 1
+            run.confirmations += known.compiles
             if not run.wanted(known):
                 return False
     return True

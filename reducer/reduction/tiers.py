@@ -11,7 +11,7 @@ from typing import Any
 from reducer.corpus.case import TIERS, Tier
 from reducer.errors import InputError
 from reducer.ir.equations import Program
-from reducer.reduction.context import Run
+from reducer.reduction.context import FRESH_SECONDS, Run
 from reducer.reduction.descent import NoTier, level_at, level_of, module_of, placement_of, raised
 from reducer.reduction.model import Candidate, Stage
 from reducer.reduction.start import Confirmer, Refused, said_of_start
@@ -74,7 +74,13 @@ def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:
     if tier == "placement":
         found = placement_of(above)
         return None if level_at(tier).key(found) == level_at(tier).key(above) else found
-    return module_of(run.final_of(level_of(above), above).module)
+    return _module(run, above)
+
+
+def _module(run: Run, program: Program) -> Module:
+    """What a program lowers to."""
+    limit = run.current.confirmed.limit if run.current is not None else FRESH_SECONDS
+    return module_of(run.final_of(level_of(program), program, limit=limit).module)
 
 
 def _up(run: Run, start: Module) -> None:
@@ -104,7 +110,7 @@ def _up(run: Run, start: Module) -> None:
 def _once_more(run: Run, reduced: Stage, program: Program) -> None:
     """A program can be made smaller in ways that a module cannot: what it lowers to may be the smaller module."""
     try:
-        module = module_of(run.final_of(level_of(program), program).module)
+        module = _module(run, program)
     except NoTier:
         return
     if not tuple(reduced.level.order(module)) < tuple(reduced.level.order(reduced.best)):
@@ -113,7 +119,11 @@ def _once_more(run: Run, reduced: Stage, program: Program) -> None:
     if run.wanted(run.asking(reduced, placed=False).submit(module).result()):
         run.watcher.say("what the placement lowers to is the smaller module")
         reduced.best = module
-        run.shrink(reduced)
+        try:
+            run.shrink(reduced)
+        except StartError as error:
+            reduced.best = before
+            run.watcher.say(f"it is not: {error.message}")
         assert tuple(reduced.level.order(reduced.best)) <= tuple(reduced.level.order(before))
 
 
@@ -130,7 +140,6 @@ def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | N
         run.shrink(stage)
     except StartError as error:
         # As it is it fails, but not without what nobody reads, which no candidate has.
-        run.stages.pop(stage.tier, None)
         why = f"without dead code it does not fail any more ({error.message})"
         if last and not run.stages:
             raise Refused(why) from None

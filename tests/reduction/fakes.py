@@ -94,7 +94,8 @@ class FakePool:
 
 
 class Machine:
-    """Opens pools; `asked` are the texts of all jobs, `opened` the targets, `cached` whether with the cache.
+    """Opens pools; `asked` are the texts of all jobs, `opened` the targets, `cached` whether with the cache,
+    `open` how many workers there are now, and `most` how many there were at once.
 
     With `seconds`, jobs take so long; with `remembers` too, every answer is in the cache from before.
     """
@@ -106,12 +107,18 @@ class Machine:
         self.asked: list[str] = []
         self.opened: list[Target] = []
         self.cached: list[bool] = []
+        self.open = self.most = 0
 
     @contextlib.contextmanager
     def __call__(self, target: Target, jobs: int, /, *, use_cache: bool = True) -> Iterator[Any]:
         self.opened.append(target)
         self.cached.append(use_cache)
-        yield FakePool(self, target, jobs)
+        self.open += jobs
+        self.most = max(self.most, self.open)
+        try:
+            yield FakePool(self, target, jobs)
+        finally:
+            self.open -= jobs
 
 
 class Heard:

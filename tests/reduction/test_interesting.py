@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from reducer.corpus import Corpus
+from reducer.corpus import Case, Corpus
 from reducer.errors import InputError
+from reducer.oracle.jobs import Job, ModuleJob
 from reducer.oracle.outcome import Answer
 from reducer.oracle.target import Target
-from reducer.reduction import Refused, wanted_of
+from reducer.reduction import Progress, Refused, wanted_of
 from reducer.reduction.interesting import Script
 from reducer.reduction.wanted import INTERESTING, uninteresting
 
-from .fakes import COMPILED, chain, on_host, reduce
-from .test_tiers import policy
+from .fakes import COMPILED, Heard, bug, chain, on_host, reduce
+from .test_tiers import module, policy
 
 
 def script(path: Path, text: str, *, executable: bool = True) -> Path:
@@ -146,3 +147,36 @@ def test_each_of_several_starts_is_judged_by_itself(tmp_path: Path) -> None:
     reduced, _ = reduce(tmp_path / "out", policy(), never, starts=starts, wanted=wanted_of(script="x"), script=path)
     assert list(reduced.stages) == ["placement"]
     assert reduced.unreached == {"program": "the start is not interesting: exit code 1"}
+
+
+def test_of_several_tiers_only_what_fails_is_the_case(tmp_path: Path) -> None:
+    path = script(tmp_path / "s.sh", "#!/bin/sh\ngrep -q 'tanh' \"$1\"\n")
+
+    def answer(job: Job, _: Target) -> Answer:
+        return bug() if isinstance(job, ModuleJob) else COMPILED
+
+    tiers = frozenset({"placement", "stablehlo"})
+    wish = {"wanted": wanted_of(script="x"), "script": path, "tiers": tiers}
+    reduced, _ = reduce(tmp_path / "out", module("sine", "tanh"), answer, **wish)
+    assert list(reduced.stages) == ["placement", "stablehlo"]
+    (case,) = Corpus(tmp_path / "out")
+    assert isinstance(case, Case)
+    assert list(case.tiers) == ["stablehlo"]
+    assert (reduced.folder, reduced.signature) == (str(tmp_path / "out" / case.slug), case.signature)
+    plain = Path(reduced.files["placement"])
+    assert (plain.name, plain.parent.name.startswith("_interesting-")) == ("placement-repro.py", True)
+    assert "tanh" in plain.read_text()
+
+
+def test_the_best_so_far_has_the_script_of_what_the_compiler_said(tmp_path: Path) -> None:
+    path = script(tmp_path / "s.sh", "#!/bin/sh\ngrep -q 'jax.device_put(' \"$1\"\n")
+    seen: set[str] = set()
+
+    def look(_: Progress) -> None:
+        seen.update(p.read_text() for p in (tmp_path / "out").glob("_unfinished-*/repro*"))
+
+    heard = Heard()
+    heard.then = look
+    reduce(tmp_path / "out", chain("sin", "cos"), on_host, wanted=wanted_of(script="x"), script=path, heard=heard)
+    assert seen
+    assert all("the alpha invariant is violated" in text and "interesting" not in text for text in seen)

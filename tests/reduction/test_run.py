@@ -16,7 +16,8 @@ import pytest
 from reducer.corpus import Case, Corpus
 from reducer.errors import InputError, StorageError
 from reducer.ir.codec import identity
-from reducer.ir.equations import Grad, Program
+from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
+from reducer.ir.types import Type
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Answer, Compiled, Memory, Result, TimedOut
@@ -51,6 +52,11 @@ def cases(folder: Path) -> list[Case]:
 
 def only(folder: Path) -> Case:
     (case,) = cases(folder)
+    return case
+
+
+def only_shrunk(folder: Path) -> Case:
+    (case,) = (case for case in cases(folder) if MET not in case.notes)
     return case
 
 
@@ -190,6 +196,25 @@ def test_a_slow_compile_can_be_reduced(tmp_path: Path) -> None:
     assert (reduced.signature, stage.level.size(stage.best)) == ("timed-out", 1)
 
 
+@pytest.mark.parametrize("start", [20.0, 16.0])
+def test_a_slow_compile_that_is_remembered_is_timed_again(tmp_path: Path, start: float) -> None:
+    # Everything is in the cache as compiled. A minimum may be faster than the start, as long as half of it is exceeded.
+    machine = Machine(lambda *_: COMPILED)
+    machine.remembers = True
+
+    def seconds(job: Job) -> float:
+        text = text_of(job)
+        return 0.0 if "jax.device_put(" not in text else start if "exp(" in text else 12.0
+
+    machine.seconds = seconds
+    wish = request(tmp_path, START, wanted=wanted_of(signature="timeout"))
+    reduced = Reduction(wish, machine, Heard()).run()
+    stage = reduced.stages["placement"]
+    assert (reduced.signature, stage.level.size(stage.best)) == ("timed-out", 1)
+    assert stage.confirmed.limit == (start + 0.25) / 2
+    assert only(tmp_path).minimum.certificate is not None
+
+
 def test_a_fast_compile_is_not_slow(tmp_path: Path) -> None:
     reduction = Reduction(request(tmp_path, START, wanted=wanted_of(signature="timeout")), Slow(1.0), Heard())
     with pytest.raises(Refused, match=r"does not time out: compiled after 1\.0 s"):
@@ -242,6 +267,50 @@ def test_a_case_starts_each_tier_from_what_is_stored(tmp_path: Path) -> None:
     assert not again.stages["program"].changed
 
 
+def mixed_program() -> Program:
+    """With a policy, and something on the host besides."""
+    from .test_keep import program
+
+    block = program().block
+    (result,) = block.results
+    assert isinstance(result, int)
+    kind = Type("float32", (8, 128)).in_memory("host")
+    moved = Transfer(outs=(Var(result + 1, kind),), arg=result, memory="host")
+    return Program(msgspec.structs.replace(block, eqns=(*block.eqns, moved), results=(result + 1,)))
+
+
+def test_of_two_minima_of_a_tier_the_smaller_stays_with_the_compiles_of_both(tmp_path: Path) -> None:
+    def answer(job: Job, _: Target) -> Answer:
+        text = text_of(job)
+        there = "cos(" in text or ("tanh(" in text and "exp(" in text)
+        return bug() if there and "jax.device_put(" in text else COMPILED
+
+    alone, _ = reduce(tmp_path / "a", mixed_program(), answer)
+    stored = chain("tanh", "exp")
+    other, _ = reduce(tmp_path / "b", stored, answer)
+    assert [alone.stages["placement"].level.size(one.minimum) for one in (alone, other)] == [2, 3]
+    both, _ = reduce(tmp_path / "c", mixed_program(), answer, stored={"placement": stored})
+    assert both.minimum == alone.minimum
+    assert both.stages["placement"].minimal
+    counted = [one.stages["placement"].compiles for one in (alone, other, both)]
+    assert counted[2] == counted[0] + counted[1]
+
+
+def test_a_tier_that_cannot_be_reduced_leaves_what_was_there(tmp_path: Path) -> None:
+    t = Type("float32", (8, 128))
+    ops = tuple(Op(outs=(Var(n, t),), primitive=name, args=(0,)) for n, name in ((1, "exp"), (2, "tanh")))
+    dead = Program(Block((Var(0, t),), ops, (2,)))
+
+    def answer(job: Job, _: Target) -> Answer:
+        text = text_of(job)
+        return bug() if ("cos(" in text and "jax.device_put(" in text) or "exp(" in text else COMPILED
+
+    reduced, _ = reduce(tmp_path, mixed_program(), answer, stored={"placement": dead})
+    assert list(reduced.stages) == ["placement"]
+    assert "without dead code" in reduced.unreached["placement"]
+    assert only(tmp_path).minimum.program == reduced.minimum
+
+
 # --- settings
 
 
@@ -267,6 +336,48 @@ def test_what_becomes_smaller_on_the_target_that_is_left(tmp_path: Path) -> None
 
     reduced, _ = reduce(tmp_path, START, answer, target=with_options(xla_a=True))
     assert (only(tmp_path).minimum.size, reduced.dropped) == (1, ("xla_a=True",))
+
+
+def test_a_flaky_failure_is_asked_about_as_often_on_another_target(tmp_path: Path) -> None:
+    runs: dict[tuple[str, bool], int] = {}
+
+    def answer(job: Job, target: Target) -> Answer:
+        """Three of four times; without the option, only the first time."""
+        text, whole = text_of(job), bool(target.options)
+        runs[text, whole] = runs.get((text, whole), 0) + 1
+        fails = runs[text, whole] % 4 if whole else runs[text, whole] == 1
+        return bug() if fails and "jax.device_put(" in text else COMPILED
+
+    reduced, _ = reduce(tmp_path, START, answer, target=with_options(xla_a=True), certificate=False)
+    assert reduced.dropped == ()
+    assert only(tmp_path).target.options == {"xla_a": True}
+
+
+def test_an_option_that_is_needed_after_all_comes_back(tmp_path: Path) -> None:
+    asked: dict[str, int] = {}
+
+    def answer(job: Job, target: Target) -> Answer:
+        """Without the option a program fails once, and never again."""
+        text = text_of(job)
+        if not target.options:
+            asked[text] = asked.get(text, 0) + 1
+        return bug() if "jax.device_put(" in text and (target.options or asked[text] == 1) else COMPILED
+
+    heard = Heard()
+    reduced, machine = reduce(tmp_path, START, answer, target=with_options(xla_a=True), heard=heard)
+    assert (reduced.dropped, reduced.partial) == ((), False)
+    assert any("xla_a=True: needed after all" in line for line in heard.lines)
+    case = only(tmp_path)
+    assert (case.target.options, case.minimum.size) == ({"xla_a": True}, 1)
+    assert case.minimum.certificate is not None
+    assert (machine.most, machine.open) == (2, 0)
+
+
+def test_only_the_pools_of_one_target_are_open(tmp_path: Path) -> None:
+    reduced, machine = reduce(tmp_path, START, target=with_options(xla_a=True, xla_b=True), jobs=3)
+    assert len(reduced.dropped) == 2
+    # That of the run, and one worker that tries what can be left out.
+    assert (machine.most, len(machine.opened), machine.open) == (4, 4, 0)
 
 
 # --- other failures
@@ -344,10 +455,7 @@ def test_a_second_run_asks_nothing_and_changes_nothing(tmp_path: Path, cache: Pa
     before = folder_bytes(tmp_path / "out")
     again, machine = reduce(tmp_path / "out", START, two_bugs)
     assert (machine.asked, again.text, journal.read_bytes()) == ([], first.text, written)
-    after = folder_bytes(tmp_path / "out")
-    assert {name: data for name, data in after.items() if not name.endswith(("case.json", "report.md"))} == {
-        name: data for name, data in before.items() if not name.endswith(("case.json", "report.md"))
-    }
+    assert folder_bytes(tmp_path / "out") == before
 
 
 def test_the_best_so_far_lies_in_the_folder_until_the_case_does(tmp_path: Path) -> None:
@@ -378,7 +486,80 @@ def test_stopped_at_any_moment_it_saves_the_best_so_far(tmp_path: Path, at: int)
     assert reduction.shown().startswith(reduced.text)
     again, _ = reduce(tmp_path / "out", START)
     assert not again.partial
-    assert only(tmp_path / "out").minimum.size == 1
+    case = only(tmp_path / "out")
+    assert (case.minimum.size, case.notes, case.finds) == (1, (), 1)
+
+
+@pytest.mark.parametrize("budget", [1, 4])
+def test_a_budget_that_ended_it_leaves_no_trace_once_it_is_done(tmp_path: Path, budget: int) -> None:
+    first, _ = reduce(tmp_path / "out", START, budget=budget)
+    assert (first.partial, only(tmp_path / "out").notes) == (True, (UNREDUCED,))
+    reduce(tmp_path / "out", START)
+    reduce(tmp_path / "whole", START)
+    one, whole = only(tmp_path / "out"), only(tmp_path / "whole")
+    assert (one.notes, one.finds, one.minimum) == ((), 1, whole.minimum)
+    assert one.minimum.certificate is not None
+
+
+class Killed(BaseException):
+    """A second signal, that waits for nothing."""
+
+
+def stop_at_the_certificate(reduction: Reduction, heard: Heard, *, at: int) -> None:
+    seen: list[Progress] = []
+
+    def look(moment: Progress) -> None:
+        if moment.doing == "record every neighbour of the minimum":
+            seen.append(moment)
+            if len(seen) == at:
+                reduction.stop()
+
+    heard.then = look
+
+
+def test_the_case_is_saved_before_anything_else_is_found_out(tmp_path: Path) -> None:
+    heard = Heard()
+
+    def look(moment: Progress) -> None:
+        if moment.doing == "record every neighbour of the minimum":
+            raise Killed
+
+    heard.then = look
+    with pytest.raises(Killed):
+        reduce(tmp_path / "out", START, two_bugs, heard=heard)
+    case = only(tmp_path / "out")
+    assert (case.minimum.size, case.notes, case.minimum.certificate) == (2, (), None)
+    reduce(tmp_path / "out", START, two_bugs)
+    assert [case.finds for case in cases(tmp_path / "out")] == [1, 1]
+    assert only_shrunk(tmp_path / "out").minimum.certificate is not None
+
+
+def test_stopped_at_the_certificate_it_says_so_and_goes_on(tmp_path: Path) -> None:
+    heard = Heard()
+    reduction = Reduction(request(tmp_path / "out", START), Machine(two_bugs), heard)
+    stop_at_the_certificate(reduction, heard, at=3)
+    reduced = reduction.run()
+    assert (reduced.partial, reduced.finds, reduced.stages["placement"].minimal) == (True, (), True)
+    assert heard.lines[-1] == "ended before all was recorded; the minimum is saved, and the same command goes on"
+    assert only(tmp_path / "out").minimum.certificate is None
+    again, _ = reduce(tmp_path / "out", START, two_bugs)
+    assert (again.partial, len(again.finds), "placement" in again.explanations) == (False, 1, True)
+    assert only_shrunk(tmp_path / "out").minimum.certificate is not None
+
+
+def test_what_was_minimal_is_not_while_it_is_reduced_again(tmp_path: Path) -> None:
+    def answer(job: Job, target: Target) -> Answer:
+        text = text_of(job)
+        held = "exp(" in text or not target.options
+        return bug() if held and "jax.device_put(" in text else COMPILED
+
+    heard = Heard()
+    machine = Machine(answer)
+    reduction = Reduction(request(tmp_path, START, target=with_options(xla_a=True)), machine, heard)
+    heard.then = lambda _: reduction.stop() if heard.lines[-1].startswith("xla_a=True is not needed") else None
+    reduced = reduction.run()
+    assert (reduced.partial, reduced.stages["placement"].minimal) == (True, False)
+    assert only(tmp_path).notes == (UNREDUCED,)
 
 
 @pytest.mark.parametrize("budget", [1, 2, 3, 5])

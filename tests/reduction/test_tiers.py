@@ -56,7 +56,9 @@ def only(folder: Path) -> Case:
 
 def test_a_module_is_reduced_and_then_raised(tmp_path: Path) -> None:
     reduced, _ = reduce(tmp_path, module("sine", "tanh", "cosine"), both, tiers=ALL)
-    assert list(reduced.stages) == ["stablehlo", "placement"]
+    # Begun at the lower tier, it is known by the higher one.
+    assert list(reduced.stages) == ["placement", "stablehlo"]
+    assert isinstance(reduced.minimum, Program)
     sizes = {tier: stage.level.size(stage.best) for tier, stage in reduced.stages.items()}
     assert sizes == {"stablehlo": 1, "placement": 1}
     case = only(tmp_path)
@@ -89,6 +91,22 @@ def test_a_minimum_that_no_program_can_say_is_raised_from_what_came_before_it(tm
     assert stages["stablehlo"].level.size(stages["stablehlo"].best) == 1
     placement = stages["placement"]
     assert (placement.level.size(placement.start), placement.level.size(placement.best)) == (2, 2)
+
+
+def test_values_that_do_not_matter_are_those_of_the_tier_s_own_failure(tmp_path: Path) -> None:
+    """The tiers of a reduction of any failure need not fail in the same way."""
+
+    def answer(job: Job, _: Target) -> Answer:
+        text = text_of(job)
+        return bug("alpha") if "jax.checkpoint" in text else bug("beta") if "jax.device_put(" in text else COMPILED
+
+    wanted = wanted_of(any_failure=True)
+    reduced, _ = reduce(tmp_path, policy(), answer, wanted=wanted, stored={"placement": chain("tanh", "sin")})
+    assert list(reduced.stages) == ["program", "placement"]
+    assert "alpha" in reduced.signature
+    verdicts = {verdict for one in reduced.explanations["placement"] for verdict in one.tried.values()}
+    assert "fails-the-same" in verdicts
+    assert "fails-otherwise" not in verdicts
 
 
 def test_what_cannot_be_raised_stays_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

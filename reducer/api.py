@@ -15,6 +15,7 @@ from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
 from reducer.oracle.target import DEFAULT_TOPOLOGY, OptionValue, Target, resolve_target
 from reducer.reduction import Progress, Reduced, Reduction, Request, wanted_of
+from reducer.reduction.cases import require_reducible, stored_programs
 from reducer.reduction.model import DEFAULT_OUT, Candidate
 from reducer.report.markdown import markdown
 
@@ -52,6 +53,8 @@ def reduce(
 ) -> Reduced:
     """See `reducer.reduce`."""
     case = program if isinstance(program, Case) else None
+    if case is not None:
+        require_reducible(case, f"case {case.slug}")
     start = _start_of(program)
     chosen = [signature is not None, family is not None, any_failure, interesting is not None]
     if sum(chosen) > 1:
@@ -66,6 +69,7 @@ def reduce(
             script=os.fspath(interesting) if interesting is not None else "",
         ),
         case=case,
+        stored=stored_programs(case) if case is not None else {},
         keep=tuple(keep),
         tiers=frozenset(tiers),
         budget=budget,

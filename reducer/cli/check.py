@@ -123,9 +123,7 @@ def check(
         sys.exit(1)
 
 
-def _certificates(
-    rechecks_of: Iterable[tuple[Item, Target, Result, dict[Tier, Recheck]]], *, as_json: bool
-) -> None:
+def _certificates(rechecks_of: Iterable[tuple[Item, Target, Result, dict[Tier, Recheck]]], *, as_json: bool) -> None:
     """`--certificate`: as the command, with the certificates taken up again."""
     rows: list[dict[str, Any]] = []
     cases = []

@@ -28,7 +28,6 @@ from reducer.cli.interrupts import Interrupts
 from reducer.cli.progress import Progress, make_progress
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import starts_of, stored_of
-from reducer.errors import InputError
 
 if TYPE_CHECKING:
     from reducer.oracle.jobs import Job
@@ -103,11 +102,13 @@ def reduce(
     Example: scanshrink reduce tests/seed/nested.json --libtpu 0.0.50.1 --out reduced
     """
     from reducer.reduction import Reduction, Refused, Request
+    from reducer.reduction.cases import require_reducible
     from reducer.report.markdown import markdown
 
     wanted = _wanted(signature, family, any_failure, interesting)
     item = read(program)
-    _refuse_compared(item)
+    if item.case is not None:
+        require_reducible(item.case, item.name)
     for note in item.notes:
         say(f"note: {one_line(note)}")
     target = _target(item, libtpu, topology, options)
@@ -218,15 +219,6 @@ def _wanted(signature: str | None, family: str | None, any_failure: bool, intere
     return wanted_of(
         signature=signature, family=family, any_failure=any_failure, script=str(interesting) if interesting else ""
     )
-
-
-def _refuse_compared(item: Item) -> None:
-    """A failure that one program alone does not show."""
-    if item.case is not None and item.case.kind in ("pair-differs", "offload-costs", "slow-compile"):
-        raise InputError(
-            f"{item.name}: is a failure of kind {item.case.kind}, which only comparing shows",
-            hint="hunts shrink these; `scanshrink check` and the case's repro.py show them",
-        )
 
 
 def _lowered(target: Target) -> Callable[[Job], str]:

@@ -188,7 +188,7 @@ class Reduced:
         dropped: compiler options, and "topology", that it takes no more.
         confirmations: compiles for checking start and results, beside those of the tiers.
         seconds: how long it took.
-        partial: it was stopped before it was minimal.
+        partial: it was stopped before it was minimal (each stage says whether it is), or before all was recorded.
         folder: of the case.
         rate: how often the start failed, in (failing, runs).
         explanations: at each tier, which other values of what is left still fail.

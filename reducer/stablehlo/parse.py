@@ -129,8 +129,7 @@ def _attributes(operation: Any) -> Attributes:
     # Iterating gives names, or in other versions of the bindings, pairs.
     return tuple(
         sorted(
-            (name, _text(operation, name))
-            for name in (item if isinstance(item, str) else item.name for item in names)
+            (name, _text(operation, name)) for name in (item if isinstance(item, str) else item.name for item in names)
         )
     )
 

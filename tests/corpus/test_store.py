@@ -15,6 +15,7 @@ import pytest
 from reducer.corpus import Case, Corpus, Damaged, Start, Status, TierMinimum, encode_case, load_case, slug_for
 from reducer.corpus import atomic as atomic_module
 from reducer.corpus.verify import verify
+from reducer.corpus.notes import REDUCTION_ENDED
 from reducer.errors import InputError, StorageError
 
 from .cases import FILES, TARGET, chain, placed, record
@@ -115,6 +116,12 @@ class TestAdd:
         result = corpus.add(find, FILES | {"stablehlo.mlir": "x", "repro_stablehlo.py": "y"})
         assert (result.status, result.case.tiers["stablehlo"]) == (Status.KEPT, module)
         assert corpus.read(make().slug, "stablehlo.mlir") == b"module @a {}"
+
+    def test_a_shrunk_case_stays_so_when_another_find_of_it_is_not(self, corpus: Corpus, make: Make) -> None:
+        corpus.add(make(3, notes=("seen",)), FILES)
+        assert corpus.add(make(5, notes=(REDUCTION_ENDED, "twice")), FILES).case.notes == ("seen", "twice")
+        assert corpus.add(make(2, notes=(REDUCTION_ENDED,)), FILES).case.notes == ("seen", "twice", REDUCTION_ENDED)
+        assert corpus.add(make(1), FILES).case.notes == ("seen", "twice")
 
     def test_a_person_s_notes_stay_and_a_tier_s_old_files_go(self, corpus: Corpus, make: Make) -> None:
         path = corpus.add(make(5), FILES).path

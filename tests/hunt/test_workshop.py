@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from reducer.corpus import Case, Corpus
+from reducer.corpus.notes import HUNT_ENDED, MET, REDUCTION_ENDED, noted
 from reducer.errors import StorageError
 from reducer.hunt import Find, Stopped, Unstable
 from reducer.hunt.workshop import UNREDUCED, RealWorkshop
@@ -102,6 +103,21 @@ def test_confirming(tmp_path: Path) -> None:
     assert shop.confirm(find(placement(2)))
     assert not shop.confirm(find(placement(2)))
     assert not shop.confirm(find(placement(2)))
+
+
+@pytest.mark.parametrize("note", [REDUCTION_ENDED, HUNT_ENDED, MET])
+def test_a_case_that_is_not_shrunk_is_not_recalled(tmp_path: Path, note: str) -> None:
+    shop, one = workshop(tmp_path), find(placement(2))
+    assert shop.reduce(one, lambda _: None) == []
+    one.reduced_seconds = 1.0
+    shop.keep(one)
+    assert shop.recall(find(placement(4)))
+    slug = only(tmp_path).slug
+    Corpus(tmp_path).update(slug, lambda case: noted(case, unshrunk=note))
+    assert not shop.recall(find(placement(4)))
+    # Another find of it, shrunk to the same minimum, says that it is.
+    shop.keep(one)
+    assert only(tmp_path).notes == ()
 
 
 def test_a_find_is_saved_with_a_note_until_it_is_reduced(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import reducer
@@ -15,7 +16,8 @@ from reducer.corpus import Case, Corpus
 from reducer.errors import InputError
 from reducer.oracle.target import Target
 
-from .fakes import TARGET, Machine, chain, on_host
+from .fakes import TARGET, Machine, bug, chain, on_host
+from .test_tiers import policy
 
 START = chain("tanh", "sin")
 
@@ -67,6 +69,31 @@ def test_a_case_has_its_own_target(tmp_path: Path, machine: Machine) -> None:
         again = reducer.reduce(case, out=tmp_path / "b", **wish)
     assert again.target == Target("0.0.52", TARGET.path, TARGET.sha256, "v6e:2x2", (("xla_a", 1),))
     assert again.minimum == case.minimum.program
+
+
+def test_each_tier_of_a_case_starts_from_its_own_minimum(tmp_path: Path, machine: Machine) -> None:
+    machine.answer = lambda *_: bug()
+    reducer.reduce(START, out=tmp_path / "a", tiers=TIERS)
+    (case,) = Corpus(tmp_path / "a")
+    assert isinstance(case, Case)
+    placed, held = chain("tanh"), policy()
+    tiers = {
+        "program": msgspec.structs.replace(case.minimum, program=held),
+        "placement": msgspec.structs.replace(case.minimum, program=placed),
+    }
+    case = msgspec.structs.replace(case, tiers=tiers)
+    again = reducer.reduce(case, out=tmp_path / "b", tiers=TIERS)
+    assert {tier: stage.start for tier, stage in again.stages.items()} == {"program": held, "placement": placed}
+
+
+@pytest.mark.parametrize("kind", ["pair-differs", "offload-costs", "slow-compile"])
+def test_what_only_comparing_shows_is_refused(tmp_path: Path, machine: Machine, kind: str) -> None:
+    reducer.reduce(START, out=tmp_path / "a", tiers=TIERS)
+    (case,) = Corpus(tmp_path / "a")
+    opened = len(machine.opened)
+    with pytest.raises(InputError, match="which only comparing shows"):
+        reducer.reduce(msgspec.structs.replace(case, kind=kind), out=tmp_path / "b")  # type: ignore[type-var]
+    assert (len(machine.opened), (tmp_path / "b").exists()) == (opened, False)
 
 
 def test_what_must_survive_and_what_contradicts(tmp_path: Path, machine: Machine) -> None:

@@ -39,7 +39,14 @@ Events = Callable[[Entry, int, int], None]
 _DIGITS: Final = 16
 
 
-def certified(case: Case, tier: Tier, oracle: Oracle[Program], *, events: Events | None = None) -> Case:
+def certified(
+    case: Case,
+    tier: Tier,
+    oracle: Oracle[Program],
+    *,
+    keeps: Callable[[Program], bool] = lambda _: True,
+    events: Events | None = None,
+) -> Case:
     """The case with the certificate of its minimum at an IR tier: every neighbour asked about, in a fixed order.
 
     To be called at the end of a reduction, with an oracle on the case's own target that also judges programs without
@@ -48,7 +55,8 @@ def certified(case: Case, tier: Tier, oracle: Oracle[Program], *, events: Events
     programs); that is little enough for a hunt too. The same certificate for any number of workers.
 
     What fails the same is recorded like the rest: the certificate of a minimum that is none (a reduction stopped by
-    its budget) says so (`Certificate.counts`).
+    its budget) says so (`Certificate.counts`). What lacks something that a person wanted to keep (not `keeps`) is not
+    asked about, and nothing is claimed of it.
 
     Raises:
         WorkerError, TargetError: the oracle cannot answer any more.
@@ -56,16 +64,32 @@ def certified(case: Case, tier: Tier, oracle: Oracle[Program], *, events: Events
     """
     program = program_of(case, tier)
     around = neighbours(program, form_of(program))
-    made = certificate(program, around, oracle, case.signature, neighbourhood=NAME, key=identity, events=events)
+    made = certificate(
+        program, around, oracle, case.signature, neighbourhood=NAME, key=identity, keeps=keeps, events=events
+    )
     return with_certificate(case, tier, made)
 
 
-def certified_module(case: Case, module: Module, oracle: Oracle[Module], *, events: Events | None = None) -> Case:
+def certified_module(
+    case: Case,
+    module: Module,
+    oracle: Oracle[Module],
+    *,
+    keeps: Callable[[Module], bool] = lambda _: True,
+    events: Events | None = None,
+) -> Case:
     """`certified` for the minimum at the StableHLO tier, which a case only names the file of: `module` is in it."""
     form = next((form for form in (inlined, tidied) if form(module) == module), numbered)
     around = module_neighbours(module, form)
     made = certificate(
-        module, around, oracle, case.signature, neighbourhood=MODULE_NAME, key=module_identity, events=events
+        module,
+        around,
+        oracle,
+        case.signature,
+        neighbourhood=MODULE_NAME,
+        key=module_identity,
+        keeps=keeps,
+        events=events,
     )
     return with_certificate(case, "stablehlo", made)
 
@@ -78,6 +102,7 @@ def certificate(
     *,
     neighbourhood: str,
     key: Callable[[C], str],
+    keeps: Callable[[C], bool] = lambda _: True,
     events: Events | None = None,
 ) -> Certificate:
     """The certificate of a minimum of any tier, to be put into a case by `with_certificate`.
@@ -89,8 +114,10 @@ def certificate(
         signature: of the failure.
         neighbourhood: name and version of what `around` enumerates.
         key: the identity of a candidate, in hex.
+        keeps: as in `certified`: the oracle skips the others.
         events: is told each neighbour as it is answered.
     """
+    around = list(around)
     made = certify(
         minimum, around, oracle, lambda result: failure(result) == signature, key=key, label=failure, events=events
     )
@@ -101,10 +128,14 @@ def certificate(
                 kind=entry.kind,
                 edit=entry.description,
                 key=entry.key[:_DIGITS],
-                outcome=msgspec.convert(entry.outcome, NeighbourWord),
+                outcome=(
+                    msgspec.convert(entry.outcome, NeighbourWord)
+                    if entry.outcome != "skipped" or keeps(one.program)
+                    else "not-kept"
+                ),
                 signature=entry.signature,
             )
-            for entry in made.entries
+            for one, entry in zip(around, made.entries, strict=True)
         ),
     )
 
@@ -156,7 +187,9 @@ def explained(
 
 def with_explanations(case: Case, tier: Tier, found: Iterable[Explained]) -> Case:
     """The case with these explanations at one of its tiers."""
-    told = tuple(Explanation(parameter=one.parameter, still_fails=one.still_fails, tried=one.tried) for one in found)
+    told = tuple(
+        Explanation(parameter=one.parameter, still_fails=one.still_fails, tried={**one.tried}) for one in found
+    )
     minimum = msgspec.structs.replace(case.tiers[tier], explanations=told)
     return msgspec.structs.replace(case, tiers={**case.tiers, tier: minimum})
 
@@ -194,6 +227,10 @@ def recheck(stored: Certificate, now: Certificate, signature: str) -> Recheck:
     """Compare a case's certificate with one made anew."""
     # A step can be taken in several ways, as an operation replaced by `sin` of either argument.
     then = {(n.kind, n.edit, n.key): n for n in stored.neighbours}
+    # Of what was not to be tried nothing is claimed, and a minimum need not be smaller than it.
+    barred = {place for place, n in then.items() if n.outcome == "not-kept"}
+    around = tuple(then[p] if (p := (n.kind, n.edit, n.key)) in barred else n for n in now.neighbours)
+    now = msgspec.structs.replace(now, neighbours=around)
     seen = {(n.kind, n.edit, n.key): n for n in now.neighbours}
     differing: dict[str, str] = {}
     for place in dict.fromkeys((*then, *seen)):

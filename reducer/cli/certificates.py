@@ -30,6 +30,7 @@ _WORDS: dict[NeighbourVerdict, str] = {
     "fails-otherwise": "fail otherwise",
     "invalid": "invalid",
     "skipped": "place nothing on the host",
+    "not-kept": "lack what was to be kept",
 }
 #: Most differences listed for people.
 _LISTED = 5

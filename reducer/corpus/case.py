@@ -39,8 +39,10 @@ Kind: TypeAlias = Literal[
 
 Word: TypeAlias = Literal["compiled", "rejected", "crashed", "timed-out", "invalid", "incompatible"]
 
-NeighbourWord: TypeAlias = Word | Literal["skipped"]
-NeighbourVerdict: TypeAlias = Literal["fails-the-same", "compiles", "fails-otherwise", "invalid", "skipped"]
+NeighbourWord: TypeAlias = Word | Literal["skipped", "not-kept"]
+NeighbourVerdict: TypeAlias = Literal[
+    "fails-the-same", "compiles", "fails-otherwise", "invalid", "skipped", "not-kept"
+]
 NEIGHBOUR_VERDICTS: Final[tuple[NeighbourVerdict, ...]] = get_args(NeighbourVerdict)
 
 MESSAGE_CAP: Final = 4096
@@ -147,7 +149,7 @@ class Neighbour(_Part, frozen=True, kw_only=True):
 
     `kind` is the sort of step and `edit` where it is taken; `key` the first hex digits of the identity of the program
     it leads to. `signature` is that of a failure, "" for anything else; "skipped" was not compiled, because nothing
-    in it is placed in host memory.
+    in it is placed in host memory; "not-kept" because it lacks what a person wanted to keep (a note of the case).
     """
 
     edit: str
@@ -163,8 +165,8 @@ class Neighbour(_Part, frozen=True, kw_only=True):
 
     def verdict(self, signature: str) -> NeighbourVerdict:
         """One word, seen from the failure with that signature."""
-        if self.outcome == "skipped":
-            return "skipped"
+        if self.outcome in ("skipped", "not-kept"):
+            return self.outcome
         if self.outcome in ("invalid", "incompatible"):
             return "invalid"
         if self.signature == signature:

@@ -88,11 +88,17 @@ class Run:
         self.pool = self.opened.enter_context(self.open_pool(target, self.request.jobs))
 
     def asking(
-        self, stage: Stage, *, placed: bool, pool: Pool | None = None, target: Target | None = None
+        self,
+        stage: Stage,
+        *,
+        placed: bool,
+        kept: bool = True,
+        pool: Pool | None = None,
+        target: Target | None = None,
     ) -> Asking[Any]:
         """The oracle of a stage. `placed`: what places nothing in host memory is not compiled.
 
-        `pool` and `target`: workers of another target to ask instead.
+        `kept`: nor what lacks something that is to be kept. `pool`, `target`: workers of another target to ask instead.
         """
         confirmed = stage.confirmed
         return Asking(
@@ -100,7 +106,7 @@ class Run:
             stage.level,
             self.journal,
             wanted=self.wanted,
-            keeps=stage.keeps,
+            keeps=stage.keeps if kept else lambda _: True,
             votes=confirmed.votes,
             timeout=confirmed.limit,
             require_host_placement=placed,

@@ -182,16 +182,18 @@ def _with_evidence(run: Run, case: Case) -> Case:
     """
     for tier, stage in run.stages.items():
         asking = run.asking(stage, placed=False)
+        free = run.asking(stage, placed=False, kept=False) if run.request.keep else asking
         oracle = _Stoppable(run, asking)
         try:
             if not isinstance(stage.best, Program):
-                case = certified_module(case, stage.best, oracle, events=_following(run, stage))
+                case = certified_module(case, stage.best, oracle, keeps=stage.keeps, events=_following(run, stage))
                 continue
-            case = certified(case, tier, oracle, events=_following(run, stage))
+            case = certified(case, tier, oracle, keeps=stage.keeps, events=_following(run, stage))
             run.watcher.say(f"trying other values of what is left at the {tier} tier")
-            case = explained(case, tier, oracle, wanted=run.wanted)
+            # Which values matter to the failure, not to the person who reduces it.
+            case = explained(case, tier, _Stoppable(run, free), wanted=run.wanted)
         finally:
-            run.confirmations += asking.more
+            run.confirmations += asking.more + (0 if free is asking else free.more)
     return case
 
 

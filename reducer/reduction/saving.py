@@ -115,9 +115,13 @@ def case_of_stages(
         target,
         how=_how(request, start.size, compiles),
         start=start,
-        notes=(UNREDUCED,) if partial else (),
+        notes=(*_kept(request), *((UNREDUCED,) if partial else ())),
     )
     return case, files | start_files
+
+
+def _kept(request: Request) -> tuple[str, ...]:
+    return (f"Minimal among what keeps, as was asked for: {', '.join(request.keep)}.",) if request.keep else ()
 
 
 def _how(request: Request, start_size: int, compiles: int) -> Found:

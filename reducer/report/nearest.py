@@ -30,6 +30,7 @@ _VERDICTS: Final[dict[NeighbourVerdict, str]] = {
     "fails-otherwise": "fail otherwise",
     "invalid": "are no programs",
     "skipped": "place nothing in host memory",
+    "not-kept": "lack what was to be kept",
 }
 
 

@@ -15,12 +15,14 @@ import pytest
 
 from reducer.corpus import Case, Corpus
 from reducer.errors import InputError, StorageError
+from reducer.evidence import certified, recheck
 from reducer.ir.codec import identity
 from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
 from reducer.ir.types import Type
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Answer, Compiled, Memory, Result, TimedOut
+from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.signature import signature
 from reducer.oracle.target import Target
 from reducer.reduction import Progress, Reduction, Refused, Wanted, wanted_of
@@ -95,11 +97,33 @@ def test_a_pattern_that_names_nothing_is_found_before_anything_is_done(tmp_path:
 
 
 def test_what_is_to_be_kept_is(tmp_path: Path) -> None:
-    reduced, machine = reduce(tmp_path, START, keep=("cos", "input[0]"))
+    reduced, machine = reduce(tmp_path, START, keep=("cos", "input[0]"), certificate=False)
     assert (reduced.text.count("cos"), reduced.text.count("f32[8,128]<host>")) == (1, 1)
     assert reduced.stages["placement"].level.size(reduced.minimum) == 2
     asked = [text for text in machine.asked if "jax.device_put(" in text]
     assert all("cos(" in text for text in asked)
+
+
+def test_the_certificate_says_what_was_not_tried_since_it_was_to_be_kept(tmp_path: Path) -> None:
+    reduce(tmp_path, START, keep=("cos",))
+    case = only(tmp_path)
+    stored = case.minimum.certificate
+    assert stored is not None
+    counts = stored.counts(case.signature)
+    assert counts["not-kept"] > 0
+    assert "fails-the-same" not in counts
+    assert case.notes == ("Minimal among what keeps, as was asked for: cos.",)
+    tried = [verdict for one in case.minimum.explanations for verdict in one.tried.values()]
+    assert "fails-the-same" in tried
+    assert "skipped" not in tried
+    # Asked about all the same, some of them fail, which the certificate does not deny.
+    pool = FakePool(Machine(on_host), TARGET, 1)
+    again = certified(case, "placement", ProgramOracle(pool, want_ledger=True))  # type: ignore[arg-type]
+    now = again.minimum.certificate
+    assert now is not None
+    assert now.counts(case.signature)["fails-the-same"] > 0
+    found = recheck(stored, now, case.signature)
+    assert (found.holds, found.counts["not-kept"]) == (True, counts["not-kept"])
 
 
 ALPHA = signature(bug("alpha"))

@@ -64,7 +64,10 @@ def bisect_command(
         )
     here = frozenset(cached_releases()) | ({installed[0]} if (installed := installed_libtpu()) else set())
     releases = _range(oldest or OLDEST, newest or _installed(), here if fetched else None)
-    found = bisect(releases, _Probe(item, topology, timeout, by), cheap=here)
+    probe = _Probe(item, topology, timeout, by)
+    found = bisect(releases, probe, cheap=here)
+    if not found.tried and probe.invalid is not None:
+        raise probe.invalid
     if not found.tried:
         raise TargetError(
             f"none of the {len(releases)} releases from {releases[0]} to {releases[-1]} works with this jaxlib",
@@ -104,12 +107,14 @@ class _Probe:
 
     def __init__(self, item: Item, topology: str | None, timeout: float | None, by: str) -> None:
         self._item, self._topology, self._timeout, self._by = item, topology, timeout, by
+        self.invalid: InputError | None = None
+        self._judged = False
 
     def __call__(self, release: str) -> str | None:
         """The failure's family or signature, "ok", or None where it cannot be judged.
 
         Raises:
-            InputError: the program never comes before the compiler.
+            InputError: the program does not come before the compiler on any release so far.
             TargetError, StorageError: the release cannot be had.
         """
         item = self._item
@@ -124,9 +129,16 @@ class _Probe:
             say(f"{release:12} skipped: {one_line(error.message, 160)}")
             return None
         if isinstance(result.answer, Invalid):
-            raise InputError(
+            # An older libtpu may answer so that JAX gives up; on two releases and nothing else it is the program's fault.
+            error = InputError(
                 f"{item.name}: {one_line(result.answer.message, 300)}", hint="it never reached the compiler"
             )
+            if self.invalid is not None and not self._judged:
+                raise error
+            self.invalid = error
+            say(f"{release:12} skipped: {one_line(result.answer.message, 160)}")
+            return None
+        self._judged = True
         found = verdict(result)
         if found.failure is not None:
             state = found.failure.family if self._by == "family" else found.failure.text

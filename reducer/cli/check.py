@@ -89,7 +89,11 @@ def check(
     Example: scanshrink check corpus/* --libtpu 0.0.50.1 --libtpu 0.0.52
              scanshrink check train.py:step --expect compiled
     """
-    items = [read(name) for name in programs]
+    items, unusable = _read_all(programs)
+    if unusable and (certificate or not items):
+        raise unusable[0]
+    for wrong in unusable:
+        say(f"scanshrink check: {one_line(str(wrong))}")
     if certificate:
         if expect is not None or repeat > 1 or pairs:
             raise click.UsageError("--certificate goes with none of --expect, --repeat and --pairs")
@@ -97,15 +101,14 @@ def check(
         _certificates(rechecks, as_json=as_json)
         return
     rows: list[dict[str, Any]] = []
-    unusable: list[ScanshrinkError] = []
     runs = _run(items, libtpus, topology, options, timeout, default_jobs(jobs), repeat, pairs)
     for item, target, result, repeats, beside in runs:
         row = describe(item, target, result, repeats, beside)
         rows.append(row)
-        wrong = _unusable(item, result) if expect is None else None
-        if wrong is not None:
-            unusable.append(wrong)
-            say(f"scanshrink check: {one_line(str(wrong))}")
+        unfit = _unusable(item, result) if expect is None else None
+        if unfit is not None:
+            unusable.append(unfit)
+            say(f"scanshrink check: {one_line(str(unfit))}")
         elif not as_json:
             click.echo(line(row))
             _show_ledger(result)
@@ -121,6 +124,18 @@ def check(
     if expect is not None and not all(_as_expected(expect, row) for row in rows):
         say(f"expected {one_line(expect, 200)}")
         sys.exit(1)
+
+
+def _read_all(programs: Iterable[str]) -> tuple[list[Item], list[ScanshrinkError]]:
+    """What can be read, and what is wrong with the rest: a damaged case among many does not hide the others."""
+    items: list[Item] = []
+    unusable: list[ScanshrinkError] = []
+    for name in programs:
+        try:
+            items.append(read(name))
+        except InputError as error:
+            unusable.append(error)
+    return items, unusable
 
 
 def _certificates(rechecks_of: Iterable[tuple[Item, Target, Result, dict[Tier, Recheck]]], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from reducer.oracle.beside import Comparison
 from reducer.oracle.confirm import identity as outcome_identity
 from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped, TimedOut, word
 from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
-from reducer.oracle.verdict import failure, said_of
+from reducer.oracle.verdict import failure, said_of, verdict
 from reducer.reduction.asking import Judge, beside_oracle
 from reducer.reduction.journal import Journal
 from reducer.reduction.levels import Level
@@ -115,8 +115,8 @@ class Confirmer(Generic[C]):
             runs += self._repeats(start, longest, MORE_RUNS, "more")
             failing = [run for run in runs if wanted(run)]
         if not failing:
-            said = said_of(first).partition("\n")[0]
-            raise Refused(f"{named} does not fail as asked for: {word(first.answer)} {said}".rstrip(), _rate(runs))
+            said = f"{named} does not fail as asked for: {word(first.answer)} {_what(first)}"
+            raise Refused(said.rstrip(), _rate(runs))
         votes = _votes(named, failing, runs)
         # The first answer is the one whose time was taken; a repeat was alone in a new worker.
         result = first if wanted(first) else failing[0]
@@ -217,3 +217,9 @@ def said_of_start(confirmed: Confirmed) -> str:
         f"the start is flaky: it failed as asked for in {failing} of {runs} runs; a candidate counts as failing if it "
         f"fails {votes.needed} times within {votes.most} runs"
     )
+
+
+def _what(result: Result) -> str:
+    """What a user would have to ask for: the signature, where there is one."""
+    found = verdict(result).signature
+    return found.text if found is not None else said_of(result).partition("\n")[0]

@@ -99,4 +99,15 @@ def test_bad_input(tmp_path: Path, since: dict[str, Answer]) -> None:
     one_error(invoke("bisect", program, "--from", "0.0.20", "--to", "0.0.31"), "fewer than two known releases")
     one_error(invoke("bisect", str(tmp_path / "none.json")), "no such file")
     since.update(dict.fromkeys(RELEASES, Invalid("it does not trace")))
-    one_error(invoke("bisect", program, "--from", "0.0.36"), "it does not trace")
+    ran = invoke("bisect", program, "--from", "0.0.36")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    skipped, error = ran.stderr.splitlines()
+    assert skipped == "0.0.36       skipped: it does not trace"
+    assert error.endswith("p.json: it does not trace (it never reached the compiler)")
+
+
+def test_a_release_that_jax_gives_up_on_is_skipped(tmp_path: Path, since: dict[str, Answer]) -> None:
+    since.update({"0.0.36": Invalid("AssertionError: Unexpected XLA sharding override"), "0.0.52": BITCAST})
+    data, code = machine("bisect", write(tmp_path / "p.json", chain(2)), "--from", "0.0.36")
+    assert (code, data["skipped"]) == (0, ["0.0.36"])
+    assert [(b["last"], b["first"]) for b in data["boundaries"]] == [("0.0.50.1", "0.0.52")]

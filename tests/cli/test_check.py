@@ -518,3 +518,16 @@ def test_what_has_no_certificate(tmp_path: Path, a_program: str, pools: Opened) 
     del pools
     one_error(invoke("check", "--certificate", a_program), "is no case")
     one_error(invoke("check", "--certificate", case(tmp_path)), "has no certificate", "scanshrink reduce")
+
+
+def test_a_damaged_case_does_not_hide_the_others(tmp_path: Path, a_program: str, pools: Opened) -> None:
+    del pools
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "case.json").write_text("{")
+    ran = invoke("check", str(tmp_path / "bad"), a_program)
+    assert ran.exit_code == 2
+    assert "case.json" in ran.stderr
+    assert ran.stdout.startswith(a_program)
+    data, code = machine("check", str(tmp_path / "bad"), a_program)
+    assert (code, [row["program"] for row in data["results"]]) == (2, [a_program])
+    assert data["error"]["kind"] == "input"

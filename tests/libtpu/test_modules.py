@@ -63,19 +63,21 @@ def test_a_module_compiles_as_the_text_it_was_read_from(pool: Pool) -> None:
 
 
 MINIMUM = """\
-main(%0:1xf32, %1:1x3xf32, %2:1x3xf32[mhlo.memory_kind])
-  %3:i32 = constant dense<0>
-  %12:i32 %13:1x3xf32 = while %3 %1 mhlo.frontend_attributes
-  (%4:i32 %5:1x3xf32)
-    %6:i32 = constant dense<1>
-    %7:i1 = compare %4 %6
-    return %7
-  (%8:i32 %9:1x3xf32)
-    %10:i32 = constant dense<1>
-    %11:i32 = add %8 %10
-    return %11 %2
-  %14:3xf32 = reshape %13
-  %15:4xf32 = concatenate %14 %0
+main(%0:1x3xf32[mhlo.memory_kind])
+  %1:1x3xf32 = constant dense<0.000000e+00>
+  %2:i32 = constant dense<0>
+  %11:i32 %12:1x3xf32 = while %2 %1 mhlo.frontend_attributes
+  (%3:i32 %4:1x3xf32)
+    %5:i32 = constant dense<1>
+    %6:i1 = compare %3 %5
+    return %6
+  (%7:i32 %8:1x3xf32)
+    %9:i32 = constant dense<1>
+    %10:i32 = add %7 %9
+    return %10 %0
+  %13:3xf32 = reshape %12
+  %14:1xf32 = constant dense<0.000000e+00>
+  %15:4xf32 = concatenate %13 %14
   %16:f32 = constant dense<0.000000e+00>
   %17:4xf32 %18:f32 = optimization_barrier %15 %16
   %19:1xf32 = slice %17 array<i64: 4>

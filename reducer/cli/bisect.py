@@ -129,7 +129,7 @@ class _Probe:
             say(f"{release:12} skipped: {one_line(error.message, 160)}")
             return None
         if isinstance(result.answer, Invalid):
-            # An older libtpu may answer so that JAX gives up; on two releases and nothing else it is the program's fault.
+            # An older libtpu may answer so that JAX gives up; on two releases alone it is the program's fault.
             error = InputError(
                 f"{item.name}: {one_line(result.answer.message, 300)}", hint="it never reached the compiler"
             )

@@ -130,12 +130,12 @@ class _Probe:
             return None
         if isinstance(result.answer, Invalid):
             # An older libtpu may answer so that JAX gives up; on two releases alone it is the program's fault.
-            error = InputError(
+            invalid = InputError(
                 f"{item.name}: {one_line(result.answer.message, 300)}", hint="it never reached the compiler"
             )
             if self.invalid is not None and not self._judged:
-                raise error
-            self.invalid = error
+                raise invalid
+            self.invalid = invalid
             say(f"{release:12} skipped: {one_line(result.answer.message, 160)}")
             return None
         self._judged = True

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The package's folder goes last, so that it hides nothing of the interpreter's; -P keeps the working folder out.
-_BOOTSTRAP = "import sys; sys.path.append({root!r}); from reducer.oracle.aside import serve; serve({module!r})"
+_BOOTSTRAP = (
+    "import sys; sys.path.append({root!r}); from reducer.oracle.aside import serve; serve({module!r}, {memory!r})"
+)
 
 
 @dataclass(frozen=True)
@@ -54,25 +56,17 @@ def run_aside(
     Raises:
         subprocess.TimeoutExpired: it took longer.
     """
-    root = str(Path(__file__).resolve().parents[2])
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if memory is not None:
-            with contextlib.suppress(ValueError):  # the user's own limit is lower
-                resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-
+    bootstrap = _BOOTSTRAP.format(root=str(Path(__file__).resolve().parents[2]), module=module, memory=memory)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
         given.write(argument)
         given.seek(0)
         status = subprocess.run(
-            [sys.executable, "-P", "-c", _BOOTSTRAP.format(root=root, module=module), str(out.fileno())],
+            [sys.executable, "-P", "-c", bootstrap, str(out.fileno())],
             stdin=given,
             stdout=log,
             stderr=log,
             pass_fds=(out.fileno(),),
             env=None if environment is None else dict(environment),
-            preexec_fn=limit,
             timeout=seconds,
             check=False,
         ).returncode
@@ -81,9 +75,14 @@ def run_aside(
         return Aside(out.read(), status, log.read().decode("utf-8", "replace"))
 
 
-def serve(module: str) -> None:
-    """What the process does."""
+def serve(module: str, memory: int | None) -> None:
+    """What the process does. It limits itself: between fork and exec of a process that has threads nothing is safe."""
     import importlib
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory is not None:
+        with contextlib.suppress(ValueError):  # the user's own limit is lower
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
     descriptor = int(sys.argv.pop())
     main = importlib.import_module(module).main

@@ -6,8 +6,10 @@ the process that a user starts does not load JAX.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import resource
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +20,8 @@ from reducer.stablehlo.model import Attributes, Block, Function, Module, Operati
 
 #: Nested regions are walked by recursion, here and in every pass.
 MAX_DEPTH = 60
+#: Bytes of address space that parsing may take.
+_MEMORY = 8 << 30
 _BYTECODE = b"ML\xefR"
 _DERIVED = ("sym_name", "function_type", "arg_attrs", "res_attrs")
 
@@ -162,6 +166,9 @@ def _dictionary(attribute: Any) -> Attributes:
 
 def main() -> None:
     """Entry point: the argument is the descriptor to answer on."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(ValueError):  # the user's own limit is lower
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     try:
         answer = Answer(module=read(sys.stdin.buffer.read()))
     except Unreadable as error:

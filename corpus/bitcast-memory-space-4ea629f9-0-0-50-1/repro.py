@@ -83,6 +83,7 @@ RECORDED = [
         "libtpu": "0.0.52",
         "sha256": "f86de4d04a058e6b5101f73e0824b95f27e2cec996d2b9191d9cffda75c03077",
         "outcome": "compiled",
+        "carried": ["f32[2,2,2,1]"],
     },
 ]
 

@@ -31,7 +31,7 @@ EXPECTED = {
     "levels.py:both": "lost-offload",
     "levels.py:whole": "lost-offload",
     "dense.py:step": "lost-offload",
-    "accumulation.py:step": "ok",
+    "accumulation.py:step": "lost-offload",
 }
 
 

@@ -69,7 +69,8 @@ def test_what_is_shrunk_is_minimal() -> None:
         assert (
             brief(shrunk.program)
             == """\
-main(%0:1xf32, %1:1x1xf32)
+main(%0:1xf32)
+  %1:1x1xf32 = constant dense<0.000000e+00>
   %2:i32 = constant dense<0>
   %13:i32 %14:1x1xf32 = while %2 %1
   (%3:i32 %4:1x1xf32)

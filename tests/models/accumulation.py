@@ -1,7 +1,7 @@
 """Gradients of a loss accumulated over microbatches, an offloading stack of layers in it, in JAX and optax alone.
 
-Two loops and nothing unusual: the shape that people meet first. Up to libtpu 0.0.51 it fails; newer ones compile it, and
-leave on the device what should lie on the host.
+Two loops and nothing unusual: the shape that people meet first. Up to libtpu 0.0.51 it fails; newer ones
+compile it, and leave on the device what should lie on the host.
 """
 
 from __future__ import annotations

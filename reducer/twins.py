@@ -38,11 +38,10 @@ ENOUGH = 256 << 20
 
 
 class Twin(msgspec.Struct, frozen=True):
-    """A program and how it was derived. `kept`: whether an offload that one keeps must be kept by the other."""
+    """A program and how it was derived. Both compile or neither, and both keep their offload or neither."""
 
     name: str
     program: Program
-    kept: bool = True
 
 
 def twins(program: Program) -> Iterator[Twin]:

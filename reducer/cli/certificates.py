@@ -12,7 +12,7 @@ from reducer.cli.common import one_line, say
 from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import stored_of
-from reducer.corpus.case import Case, NeighbourVerdict, Tier
+from reducer.corpus.case import Case, Tier
 from reducer.errors import InputError
 from reducer.evidence import Recheck, certified, certified_module, recheck
 from reducer.oracle.modules import ModuleOracle
@@ -20,18 +20,9 @@ from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
 from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
-from reducer.report.nearest import evidence_lines
+from reducer.report.nearest import VERDICTS, evidence_lines
 from reducer.stablehlo import Module
 
-#: How each verdict reads after a number.
-_WORDS: dict[NeighbourVerdict, str] = {
-    "fails-the-same": "fail the same",
-    "compiles": "compile",
-    "fails-otherwise": "fail otherwise",
-    "invalid": "invalid",
-    "skipped": "place nothing on the host",
-    "not-kept": "lack what was to be kept",
-}
 #: Most differences listed for people.
 _LISTED = 5
 
@@ -94,7 +85,7 @@ def _recheck(item: Item, case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck
 def show(case: Case, rechecks: dict[Tier, Recheck]) -> None:
     """One line for each tier, what differs, and what the case says does not matter."""
     for tier, found in rechecks.items():
-        counts = ", ".join(f"{n} {_WORDS[verdict]}" for verdict, n in found.counts.items())
+        counts = ", ".join(f"{n} {VERDICTS[verdict]}" for verdict, n in found.counts.items())
         holds = "the certificate holds" if found.holds else "the certificate does NOT hold"
         click.echo(f"  {tier}: {holds}: {sum(found.counts.values())} neighbours ({counts})")
         wrong = [f"fails the same: {step}" for step in found.failing]

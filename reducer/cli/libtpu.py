@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from reducer.cli.common import Group, emit_json, json_option
 from reducer.errors import InputError
 from reducer.oracle.releases import QUOTA, cached_releases, fetch_release, list_releases, releases_folder
-from reducer.oracle.target import installed_libtpu
-
-_RELEASE = re.compile(r"\d+(\.\d+){1,7}([a-z.]{1,8}\d{1,8})?")
+from reducer.oracle.target import RELEASE, installed_libtpu
 
 
 @click.group(cls=Group)
@@ -56,7 +52,7 @@ def fetch(versions: tuple[str, ...], as_json: bool) -> None:
     Example: scanshrink libtpu fetch 0.0.42.1 0.0.50.1
     """
     for version in versions:
-        if not _RELEASE.fullmatch(version):
+        if not RELEASE.match(version):
             raise InputError(f"{version!r} is no release", hint="such as 0.0.50.1; `scanshrink libtpu list` shows them")
     fetched = {}
     for version in versions:

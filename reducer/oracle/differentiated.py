@@ -8,11 +8,11 @@ from typing import Final
 
 import msgspec
 
+from reducer.aside import run_aside
 from reducer.errors import ProgramError
 from reducer.ir.check import check
 from reducer.ir.codec import decode, encode
 from reducer.ir.equations import Program
-from reducer.oracle.aside import run_aside
 
 _SECONDS: Final = 600.0
 

@@ -7,8 +7,8 @@ import subprocess
 
 import msgspec
 
+from reducer.aside import run_aside
 from reducer.errors import InputError
-from reducer.oracle.aside import run_aside
 from reducer.oracle.jobs import ModuleJob
 
 _SECONDS = 300.0

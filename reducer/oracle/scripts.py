@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from reducer.aside import run_aside
 from reducer.errors import InputError
 from reducer.ir.codec import decode
 from reducer.ir.equations import Program
-from reducer.oracle.aside import run_aside
 from reducer.oracle.environment import worker_environment
 from reducer.oracle.jobs import ScriptJob
 from reducer.oracle.target import Target

@@ -25,7 +25,8 @@ _CONTEXT: Final = 2
 #: Most differences shown: one of each kind of step.
 SHOWN: Final = 5
 #: How each verdict on a neighbour reads after a number.
-_VERDICTS: Final[dict[NeighbourVerdict, str]] = {
+VERDICTS: Final[dict[NeighbourVerdict, str]] = {
+    "fails-the-same": "fail the same",
     "compiles": "compile",
     "fails-otherwise": "fail otherwise",
     "invalid": "are no programs",
@@ -47,7 +48,7 @@ def certificate_text(certificate: Certificate, signature: str) -> str:
     """``24 programs are one step smaller: 22 compile, 2 fail otherwise; none fails the same: it is 1-minimal.``"""
     counts = certificate.counts(signature)
     same = counts.pop("fails-the-same", 0)
-    listed = ", ".join(f"{n} {_VERDICTS[verdict]}" for verdict, n in counts.items())
+    listed = ", ".join(f"{n} {VERDICTS[verdict]}" for verdict, n in counts.items())
     end = f"{same} fail the same: it is not minimal" if same else "none fails the same: it is 1-minimal"
     n = len(certificate.neighbours)
     return f"{n} {'program is' if n == 1 else 'programs are'} one step smaller: {f'{listed}; ' if listed else ''}{end}."

@@ -13,7 +13,6 @@ import msgspec
 from reducer.errors import ProgramError
 from reducer.stablehlo.edit import last_number
 from reducer.stablehlo.hosted import hosted
-from reducer.stablehlo.lists import per_value, shardings
 from reducer.stablehlo.loops import counter
 from reducer.stablehlo.model import (
     Attributes,
@@ -22,8 +21,6 @@ from reducer.stablehlo.model import (
     Operation,
     Value,
     all_operations,
-    attribute,
-    with_attribute,
 )
 from reducer.stablehlo.types import fill, tensor
 
@@ -216,4 +213,4 @@ def _constant(value: Value) -> Operation:
     return Operation("stablehlo.constant", (), (value,), (("value", fill(value.type)),))
 
 
-__all__ = ["attribute", "extract", "per_value", "shardings", "with_attribute"]
+__all__ = ["extract"]

@@ -1,4 +1,4 @@
-"""``python -m reducer.stablehlo.parse``: MLIR on standard input, the mirror as JSON on a descriptor of its own.
+"""From MLIR to the mirror, by MLIR's own parser.
 
 It runs in a process of its own because MLIR's parser may crash or take all memory on what it is given, and because
 the process that a user starts does not load JAX.
@@ -6,11 +6,7 @@ the process that a user starts does not load JAX.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import resource
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +16,6 @@ from reducer.stablehlo.model import Attributes, Block, Function, Module, Operati
 
 #: Nested regions are walked by recursion, here and in every pass.
 MAX_DEPTH = 60
-#: Bytes of address space that parsing may take.
-_MEMORY = 8 << 30
 _BYTECODE = b"ML\xefR"
 _DERIVED = ("sym_name", "function_type", "arg_attrs", "res_attrs")
 
@@ -164,22 +158,12 @@ def _dictionary(attribute: Any) -> Attributes:
     return tuple(sorted((entry.name, str(entry.attr)) for entry in entries))
 
 
-def main() -> None:
-    """Entry point: the argument is the descriptor to answer on."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(ValueError):  # the user's own limit is lower
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+def main(data: bytes) -> bytes:
+    """What the process does: the answer, as JSON."""
     try:
-        answer = Answer(module=read(sys.stdin.buffer.read()))
+        answer = Answer(module=read(data))
     except Unreadable as error:
         answer = Answer(error=str(error))
     except (RecursionError, MemoryError) as error:
         answer = Answer(error=f"too large: {type(error).__name__}")
-    with os.fdopen(int(sys.argv[1]), "wb") as out:
-        out.write(msgspec.json.encode(answer))
-    # MLIR's threads may hang in their own farewells.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
+    return msgspec.json.encode(answer)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
-import tempfile
 import zlib
-from pathlib import Path
 
 import msgspec
 
+from reducer.aside import Aside, run_aside
 from reducer.errors import InputError
 from reducer.stablehlo.model import Module
 from reducer.stablehlo.parse import Answer
@@ -18,8 +16,7 @@ from reducer.stablehlo.parse import Answer
 #: Bytes of MLIR that are read, and decompressed, at most.
 MAX_BYTES = 64 << 20
 _SECONDS = 120.0
-# The package's folder goes last, so that it hides nothing of the interpreter's; -P keeps the working folder out.
-_BOOTSTRAP = "import sys; sys.path.append({root!r}); from reducer.stablehlo.parse import main; main()"
+_MEMORY = 8 << 30
 
 
 def read_module(data: bytes) -> Module:
@@ -31,27 +28,17 @@ def read_module(data: bytes) -> Module:
     data = _plain(data)
     if not data.strip():
         raise InputError("the module is empty")
-    root = str(Path(__file__).resolve().parents[2])
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
-        given.write(data)
-        given.seek(0)
-        command = [sys.executable, "-P", "-c", _BOOTSTRAP.format(root=root), str(out.fileno())]
-        try:
-            status = subprocess.run(
-                command,
-                stdin=given,
-                stdout=log,
-                stderr=log,
-                pass_fds=(out.fileno(),),
-                env={**os.environ, "JAX_PLATFORMS": "cpu"},
-                timeout=_SECONDS,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            raise InputError(f"the module was not parsed within {_SECONDS:.0f} s") from None
-        out.seek(0)
-        log.seek(0)
-        return _answer(out.read(), status, log.read().decode("utf-8", "replace"))
+    try:
+        done = run_aside(
+            "reducer.stablehlo.parse",
+            data,
+            environment={**os.environ, "JAX_PLATFORMS": "cpu"},
+            seconds=_SECONDS,
+            memory=_MEMORY,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"the module was not parsed within {_SECONDS:.0f} s") from None
+    return _answer(done)
 
 
 def _plain(data: bytes) -> bytes:
@@ -72,14 +59,13 @@ def _plain(data: bytes) -> bytes:
     return data
 
 
-def _answer(out: bytes, status: int, log: str) -> Module:
-    if not out:
-        lines = [line for line in log.splitlines() if line.strip()]
-        if status < 0:
-            raise InputError(f"MLIR's parser was killed by signal {-status} on the module")
-        raise InputError(f"the module cannot be parsed: {lines[-1].strip() if lines else f'exit status {status}'}")
+def _answer(done: Aside) -> Module:
+    if not done.answer:
+        if done.status < 0:
+            raise InputError(f"MLIR's parser was killed by signal {-done.status} on the module")
+        raise InputError(f"the module cannot be parsed: the parser {done.ended()}")
     try:
-        answer = msgspec.json.decode(out, type=Answer)
+        answer = msgspec.json.decode(done.answer, type=Answer)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise InputError(f"the module cannot be read: {error}") from error
     if answer.module is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reducer import aside
 from reducer.errors import InputError
 from reducer.stablehlo import read, read_module, to_text
 from reducer.stablehlo.model import Module, attribute, operations_of
@@ -90,7 +91,7 @@ def test_too_large_is_said_before_anything_is_parsed(monkeypatch: pytest.MonkeyP
 
 
 def test_a_parser_that_dies_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "_BOOTSTRAP", "import os; os.kill(os.getpid(), 11) # {root}")
+    monkeypatch.setattr(aside, "_BOOTSTRAP", "import os; os.kill(os.getpid(), 11) # {root}")
     with pytest.raises(InputError, match="MLIR's parser was killed by signal 11"):
         read_module(TEXT)
 

@@ -1,4 +1,4 @@
-"""Loops, branches and manual computations: fewer turns, fewer carries, or what is in them instead."""
+"""Loops: fewer turns, fewer carries, or what is in them instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from reducer.passes.base import Candidate, Edits
 from reducer.stablehlo.edit import Rewriter
 from reducer.stablehlo.loops import Counter, counter, scalar
 from reducer.stablehlo.model import Block, Module, Operation, Value
-from reducer.stablehlo.types import tensor
 
 
 def _loops(module: Module) -> list[tuple[Operation, Counter | None, dict[int, Operation]]]:
@@ -28,12 +27,6 @@ def _loops(module: Module) -> list[tuple[Operation, Counter | None, dict[int, Op
     for function in module.functions:
         walk(function.body, {})
     return found
-
-
-def unwrap_regions(module: Module) -> Iterator[Candidate[Module]]:
-    """One loop by what it does the first time, a branch by each of its regions, a manual computation by its body."""
-    for operation, _, _ in _loops(module):
-        yield lambda operation=operation: _unwrapped(module, [operation])  # type: ignore[misc]
 
 
 def unwrap_all(module: Module) -> Edits[Module]:
@@ -135,4 +128,4 @@ def _shortened(
     return change.finish()
 
 
-__all__ = ["freeze_carries", "shorten_loops", "tensor", "unwrap_all", "unwrap_regions"]
+__all__ = ["freeze_carries", "shorten_loops", "unwrap_all"]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 # The package's folder goes last, so that it hides nothing of the interpreter's; -P keeps the working folder out.
 _BOOTSTRAP = (
-    "import sys; sys.path.append({root!r}); from reducer.oracle.aside import serve; serve({module!r}, {memory!r})"
+    "import sys; sys.path.append({root!r}); from reducer.aside import serve; serve({module!r}, {memory!r})"
 )
 
 
@@ -56,7 +56,7 @@ def run_aside(
     Raises:
         subprocess.TimeoutExpired: it took longer.
     """
-    bootstrap = _BOOTSTRAP.format(root=str(Path(__file__).resolve().parents[2]), module=module, memory=memory)
+    bootstrap = _BOOTSTRAP.format(root=str(Path(__file__).resolve().parents[1]), module=module, memory=memory)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
         given.write(argument)
         given.seek(0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reducer.oracle import aside
-from reducer.oracle.aside import run_aside
+from reducer import aside
+from reducer.aside import run_aside
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ _INSTRUCTION = re.compile(r"(?:ROOT )?%[\w.-]+ = ")
 _OPCODE = re.compile(r" ?([a-z][a-z-]{0,60})\(")
 _COMPARED = (", actual shape is ", " vs ")
 _ATTRIBUTES = re.compile(r",? ?\b(?:metadata|frontend_attributes|backend_config|sharding|origin)=(?=\{)")
+_QUOTED_VALUE = re.compile(r'(?<=[a-z]=)"[^"]*"')
 _QUOTED = re.compile(r'"[^"]*"')
 _STARTING_FROM = re.compile(r"starting from [^()\n]{1,400}(?=\))")
 _PERCENT_NAME = re.compile(r"%[^\W\d][\w.-]*")
@@ -75,8 +76,9 @@ def normalise(text: str) -> str:
     Of two compared shapes that differ in more than their memory it is said in what, since that is another bug.
     """
     text = _PRIVATE.sub("?", text)
-    text = _QUOTED.sub('"%"', text)
-    text = _without_instructions(_without_attributes(_INDEX_COMMENT.sub("", text)))
+    # A whole instruction may stand in quotes, so the quotes within it have to go first.
+    text = _QUOTED_VALUE.sub("%", _without_attributes(_INDEX_COMMENT.sub("", text)))
+    text = _without_instructions(_QUOTED.sub('"%"', text))
     difference = _difference(text)
     text = _SHAPE.sub(_shape_mark, text)
     text = _without_tuples(text)

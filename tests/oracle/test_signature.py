@@ -211,6 +211,15 @@ TABLE = {
                 "INTERNAL: Only handling bitcasts with majormost dimension of size 1. This bitcast is "
                 '"bitcast.11 = bf16[2,3,8]{2,1,0:S(5)} bitcast(b.1)"'
             ),
+            Rejected(
+                "INTERNAL: Only handling bitcasts with majormost dimension of size 1. This bitcast is "
+                '"%bitcast.1 = f32[1,1,3,5,5]{4,0,3,2,1:T(1,128)} bitcast(%copy), metadata={op_name="jit(program)/'
+                'while/body/jit(dynamic_update_index_in_dim)/broadcast_in_dim" stack_frame_id=23}"'
+            ),
+            Rejected(
+                "INTERNAL: Only handling bitcasts with majormost dimension of size 1. This bitcast is "
+                '"%bitcast.1 = f32[1,1,3,5,5]{4,0,3,2,1:T(1,128)} bitcast(%copy), metadata={op_name="-"}"'
+            ),
         ],
     },
     "lane-slice": {
@@ -442,6 +451,8 @@ HOSTILE = {
     "tuple": "INTERNAL: (" + "f32[1,2]{1,0:S(5)}, " * 50_000 + "f32[])",
     "quotes": '"' * 999_999,
     "attributes": "metadata={" * 100_000,
+    "values": 'a="' * 300_000,
+    "quoted attributes": '"metadata={"' * 80_000,
     "blank": "\n \t" * 300_000,
     "dotted": "a.b" * 300_000,
     "numbered": "a.1" * 300_000,
@@ -519,6 +530,10 @@ def test_signatures_are_values():
         ("a (f32[2,3]{0,1} vs f32[2,3]{1,0})", "a ([] vs []), of another layout"),
         ("a (f32[2]{0:T(128)} vs f32[2]{0:T(256)S(5)})", "a ([] vs [S(5)]), of another layout"),
         ("a (f32[2]{0} vs f32[3]{0}) in f32[4]{0}", "a ([] vs []) in []"),
+        ('is "%a.1 = f32[2]{0} add(%b), metadata={op_name="jit(f)/{x"}, sharding={replicated}" now', 'is "%" now'),
+        ('is "%c = f32[2]{0} custom-call(%a), custom_call_target="X", api_version=API" now', 'is "%" now'),
+        ('is "f32[2]" and "a=1"', 'is "%" and "%"'),
+        ('is "open', 'is "open'),
     ],
 )
 def test_normalise(text, expected):

@@ -21,6 +21,8 @@ from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
 from reducer.oracle.programs import program_job
 from reducer.oracle.target import Options
 
+#: How each gzip file begins.
+_GZIP = b"\x1f\x8b"
 _SCRIPT = re.compile(r"(?P<path>.+\.py):(?P<function>[A-Za-z_]\w*)")
 
 
@@ -119,8 +121,11 @@ def _module(path: Path) -> bytes:
         try:
             with gzip.open(path) as stream:
                 data = stream.read(MODULE_LIMIT + 1)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{path}: not a gzip file: {error}") from None
+        except EOFError:
+            raise InputError(f"{path}: is cut short", hint="copy or write it again") from None
+        except (OSError, zlib.error) as error:
+            what = "is damaged" if data.startswith(_GZIP) else "not a gzip file"
+            raise InputError(f"{path}: {what}: {error}") from None
         if len(data) > MODULE_LIMIT:
             raise InputError(f"{path}: unpacks to more than {MODULE_LIMIT >> 20} MiB")
     if not data.strip():

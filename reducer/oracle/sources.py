@@ -109,7 +109,9 @@ def _load_function(job: ScriptJob) -> Callable[..., Any]:
     spec.loader.exec_module(module)
     function = getattr(module, job.function, None)
     if not callable(function):
-        found = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+        # What it imports is no more its own than what it lacks.
+        functions = {name: value for name, value in vars(module).items() if inspect.isfunction(value)}
+        found = [name for name, value in functions.items() if value.__module__ == module.__name__]
         raise JobError(f"{job.path} has no function {job.function!r}; it has {', '.join(found) or 'none'}")
     return function  # type: ignore[no-any-return]
 

@@ -52,9 +52,12 @@ def _down(run: Run) -> None:
         if tier not in run.request.tiers:
             above = start
             continue
-        stage = _reduced(run, tier, start, last=start is run.request.starts[-1])
-        if stage is not None:
-            above = run.stages[stage.tier].best
+        try:
+            stage = _reduced(run, tier, start, last=start is run.request.starts[-1])
+        except NoTier as error:
+            run.cannot(tier, str(error))
+            continue
+        above = run.stages[stage.tier].best
 
 
 def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:
@@ -88,23 +91,22 @@ def _up(run: Run, start: Module) -> None:
 
     Its minimum, if that is possible. But a minimum may do what no program can say: leave a value in either of two
     memories, as a loop does whose carry is on the device only before its first turn. Then what came before it, the
-    smallest first; the module itself in the end.
+    smallest first; the module itself in the end. Why the minimum has no placement is what is said if none has.
     """
     reduced = run.stages.get("stablehlo")
     before = [] if reduced is None else [reduced.best, *(m for m in reversed(reduced.milestones) if m != reduced.best)]
+    why = ""
     for module in [*before, start]:
         run.stop_if_asked()
         try:
-            program = raised(module)
+            stage = _reduced(run, "placement", raised(module), last=reduced is None and module is start)
         except NoTier as error:
-            run.cannot("placement", str(error))
+            why = why or str(error)
             continue
-        stage = _reduced(run, "placement", program, last=reduced is None and module is start)
-        if stage is not None:
-            run.unreached.pop("placement", None)
-            if reduced is not None:
-                _once_more(run, reduced, run.stages[stage.tier].best)
-            return
+        if reduced is not None:
+            _once_more(run, reduced, run.stages[stage.tier].best)
+        return
+    run.cannot("placement", why)
 
 
 def _once_more(run: Run, reduced: Stage, program: Program) -> None:
@@ -127,15 +129,14 @@ def _once_more(run: Run, reduced: Stage, program: Program) -> None:
         assert tuple(reduced.level.order(reduced.best)) <= tuple(reduced.level.order(before))
 
 
-def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | None:
-    """The stage of a start, reduced. None, with a word why, if it does not fail as wanted and is not the `last` resort.
+def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage:
+    """The stage of a start, reduced.
 
     Raises:
-        Refused: it is.
+        NoTier: it does not fail as wanted.
+        Refused: the same of the `last` resort.
     """
     stage = _confirmed(run, tier, start, last=last)
-    if stage is None:
-        return None
     try:
         run.shrink(stage)
     except StartError as error:
@@ -143,13 +144,12 @@ def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | N
         why = f"without dead code it does not fail any more ({error.message})"
         if last and not run.stages:
             raise Refused(why) from None
-        run.cannot(tier, why)
-        return None
+        raise NoTier(why) from None
     return stage
 
 
-def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage | None:
-    """The stage of a start that fails as wanted. None, with a word why, if it does not and is not the `last` resort."""
+def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage:
+    """The stage of a start that fails as wanted. Raises as `_reduced`, and `InputError` if it is no program to compile."""
     level = level_at(tier)
     first = not run.stages
     named = "the start" if first else f"what the minimum becomes at the {tier} tier"
@@ -169,8 +169,7 @@ def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage |
         if first and last:
             run.journal.discard()
             raise
-        run.cannot(tier, error.reason if isinstance(error, Refused) else error.message)
-        return None
+        raise NoTier(error.reason if isinstance(error, Refused) else error.message) from None
     run.confirmations += confirmed.compiles
     if first:
         run.wanted = confirmed.wanted

@@ -44,6 +44,8 @@ def capture(
 
     Raises:
         ProgramError: "not expressible: ...", with the equation and its place in the source.
+        InputError: `fn` is no function.
+        Exception: whatever `fn` raises.
     """
     from reducer import api
 
@@ -94,7 +96,7 @@ def reduce(
 
     Raises:
         Refused: the program does not fail as asked for (`reducer.reduction.Refused`).
-        InputError: it does not reach the compiler, or `keep` names nothing in it.
+        InputError: it is not what can be reduced, does not reach the compiler, or `keep` names nothing in it.
         StorageError: `out` cannot be written, found out before anything is compiled.
         TargetError, WorkerError: there is no compiler.
     """

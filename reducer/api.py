@@ -15,15 +15,18 @@ from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.pool import DEFAULT_TIMEOUT, Pool
 from reducer.oracle.target import DEFAULT_TOPOLOGY, OptionValue, Target, resolve_target
 from reducer.reduction import Progress, Reduced, Reduction, Request, wanted_of
-from reducer.reduction.cases import require_reducible, stored_programs
+from reducer.reduction.cases import stored_programs, wanted_of_case
 from reducer.reduction.model import DEFAULT_OUT, Candidate
 from reducer.report.markdown import markdown
+from reducer.stablehlo import Module
 
 
 def capture(fn: Callable[..., Any], *args: Any, **options: Any) -> Program:
     """See `reducer.capture`."""
     from reducer.lowering.capture import capture, watch_grad
 
+    if not callable(fn):
+        raise InputError(f"{type(fn).__name__} is not a function", hint="capture(fn, *args) takes a JAX function")
     watched = watch_grad(fn, *args, **options)
     if watched.program is not None and watched.exact:
         return watched.program
@@ -53,25 +56,24 @@ def reduce(
 ) -> Reduced:
     """See `reducer.reduce`."""
     case = program if isinstance(program, Case) else None
-    if case is not None:
-        require_reducible(case, f"case {case.slug}")
     start = _start_of(program)
+    if isinstance(keep, str):
+        raise InputError("keep is one string", hint=f"it is a list of patterns: keep=[{keep!r}]")
+    if isinstance(tiers, str) or not (chosen_tiers := frozenset(tiers)) or not chosen_tiers <= set(TIERS):
+        raise InputError(f"tiers is {tiers!r}", hint=f"it is a list of {', '.join(TIERS)}")
     chosen = [signature is not None, family is not None, any_failure, interesting is not None]
     if sum(chosen) > 1:
         raise InputError("signature, family, any_failure and interesting contradict each other", hint="name one")
+    script = os.fspath(interesting) if interesting is not None else ""
+    wanted = wanted_of(signature=signature, family=family, any_failure=any_failure, script=script)
     request = Request(
         starts=(start,),
         target=_target(target, topology, options, case),
-        wanted=wanted_of(
-            signature=signature,
-            family=family,
-            any_failure=any_failure,
-            script=os.fspath(interesting) if interesting is not None else "",
-        ),
+        wanted=wanted if case is None else wanted_of_case(case, wanted, f"case {case.slug}"),
         case=case,
         stored=stored_programs(case) if case is not None else {},
         keep=tuple(keep),
-        tiers=frozenset(tiers),
+        tiers=chosen_tiers,
         budget=budget,
         seconds=seconds,
         timeout=timeout,
@@ -83,8 +85,14 @@ def reduce(
 
 
 def _start_of(program: Candidate | Case) -> Candidate:
-    if not isinstance(program, Case):
+    if isinstance(program, Program | Module):
         return program
+    if not isinstance(program, Case):
+        raise InputError(
+            f"{type(program).__name__} is not what can be reduced",
+            hint="give a program from reducer.capture, a module from reducer.stablehlo.read_module, "
+            "or a case of a corpus",
+        )
     if program.minimum.program is None:
         raise InputError(f"case {program.slug} holds a module", hint="read it with reducer.stablehlo.read_module")
     return program.minimum.program

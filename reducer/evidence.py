@@ -11,16 +11,27 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from reducer.corpus.case import Case, Certificate, Explanation, Neighbour, NeighbourVerdict, NeighbourWord, Tier
-from reducer.errors import InputError
+from reducer.corpus.case import (
+    Case,
+    Certificate,
+    Equivalence,
+    Explanation,
+    Neighbour,
+    NeighbourVerdict,
+    NeighbourWord,
+    Tier,
+)
+from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
+from reducer.lowering.equivalence import largest_difference
 from reducer.neighbourhood import NAME, neighbours
 from reducer.neighbourhood import Neighbour as Around
 from reducer.neighbourhood.modules import MODULE_NAME, module_neighbours
 from reducer.neighbourhood.parameters import parameters
 from reducer.oracle.base import Oracle
+from reducer.oracle.beside import Twinned, comparison_of
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import failure
 from reducer.shrink import certify
@@ -192,6 +203,22 @@ def with_explanations(case: Case, tier: Tier, found: Iterable[Explained]) -> Cas
     )
     minimum = msgspec.structs.replace(case.tiers[tier], explanations=told)
     return msgspec.structs.replace(case, tiers={**case.tiers, tier: minimum})
+
+
+def run_beside_twin(case: Case) -> Case:
+    """The case of a pair with the largest difference of the two on the CPU, or a note why they did not run; others as
+    they are. That a program means the same as its twin is not taken from how the twin is derived.
+    """
+    comparison = comparison_of(case.kind, case.signature)
+    program = case.minimum.program
+    if not isinstance(comparison, Twinned) or program is None:
+        return case
+    try:
+        (twin,) = comparison.others(program)
+        largest = largest_difference(program, twin)
+    except ProgramError as error:
+        return msgspec.structs.replace(case, notes=(*case.notes, f"Not compared with its twin: {error.message}"))
+    return msgspec.structs.replace(case, equivalence=Equivalence(same_as=comparison.name, largest_difference=largest))
 
 
 class Recheck(msgspec.Struct, frozen=True):

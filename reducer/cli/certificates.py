@@ -13,8 +13,10 @@ from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import stored_of
 from reducer.corpus.case import Case, Tier
+from reducer.corpus.runner import ask_case
 from reducer.errors import InputError
 from reducer.evidence import Recheck, certified, certified_module, recheck
+from reducer.oracle.beside import BesideOracle, comparison_of
 from reducer.oracle.modules import ModuleOracle
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
@@ -63,7 +65,7 @@ def recheck_all(
         for target in targets(libtpus or [own.libtpu], topology or own.topology, chosen):
             with open_pool(target, jobs, timeout=timeout, use_cache=False) as pool:
                 require_compatible(pool)
-                result = pool.submit(item.job, want_ledger=True).result()
+                result = ask_case(pool, case, item.job).result()
                 yield item, target, result, dict(_recheck(item, case, pool))
 
 
@@ -72,7 +74,9 @@ def _recheck(item: Item, case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck
         if minimum.certificate is None:
             continue
         if minimum.program is not None:
-            made = certified(case, tier, ProgramOracle(pool, want_ledger=True))
+            compared = comparison_of(case.kind, case.signature)
+            alone = ProgramOracle(pool, want_ledger=True)
+            made = certified(case, tier, alone if compared is None else BesideOracle(pool, compared))
         else:
             module = stored_of(item)[tier]
             assert isinstance(module, Module)

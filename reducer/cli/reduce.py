@@ -102,13 +102,13 @@ def reduce(
     Example: scanshrink reduce tests/seed/nested.json --libtpu 0.0.50.1 --out reduced
     """
     from reducer.reduction import Reduction, Refused, Request
-    from reducer.reduction.cases import require_reducible
+    from reducer.reduction.cases import wanted_of_case
     from reducer.report.markdown import markdown
 
     wanted = _wanted(signature, family, any_failure, interesting)
     item = read(program)
     if item.case is not None:
-        require_reducible(item.case, item.name)
+        wanted = wanted_of_case(item.case, wanted, item.name)
     for note in item.notes:
         say(f"note: {one_line(note)}")
     target = _target(item, libtpu, topology, options)

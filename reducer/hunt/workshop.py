@@ -9,19 +9,17 @@ from typing import Final
 
 import msgspec
 
-from reducer.corpus import Case, Corpus, Equivalence, Found
+from reducer.corpus import Case, Corpus, Found
 from reducer.corpus.notes import HUNT_ENDED, noted, shrunk
-from reducer.errors import ProgramError
-from reducer.evidence import certified
+from reducer.evidence import certified, run_beside_twin
 from reducer.hunt.finds import Find
 from reducer.hunt.reductions import Unstable
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.ir.tiers import tier_of
-from reducer.lowering.equivalence import largest_difference
 from reducer.oracle.base import Oracle
-from reducer.oracle.beside import BesideOracle, TimedOracle, Twinned, comparison_of, timed
+from reducer.oracle.beside import BesideOracle, TimedOracle, comparison_of, timed
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.outcome import Result, message_of, word
 from reducer.oracle.pool import Pool
@@ -204,21 +202,7 @@ class RealWorkshop:
         """
         if find.kind in ("error", "lost-offload"):
             return certified(case, find.tier, self._certifying)
-        return self._compared(case, find)
-
-    def _compared(self, case: Case, find: Find) -> Case:
-        """That a program means the same as its twin is not taken from how the twin is derived: both are run."""
-        comparison = comparison_of(find.kind, find.signature)
-        if not isinstance(comparison, Twinned):
-            return case
-        try:
-            (twin,) = comparison.others(find.program)
-            largest = largest_difference(find.program, twin)
-        except ProgramError as error:
-            return msgspec.structs.replace(case, notes=(*case.notes, f"Not compared with its twin: {error.message}"))
-        return msgspec.structs.replace(
-            case, equivalence=Equivalence(same_as=comparison.name, largest_difference=largest)
-        )
+        return run_beside_twin(case)
 
     def _oracle_of(self, find: Find) -> Oracle[Program]:
         if find.kind == "slow-compile":

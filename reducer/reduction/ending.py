@@ -13,7 +13,7 @@ from reducer.corpus.atomic import storing
 from reducer.corpus.case import TIERS, Tier
 from reducer.corpus.notes import noted
 from reducer.errors import InputError
-from reducer.evidence import certified, certified_module, explained
+from reducer.evidence import certified, certified_module, explained, run_beside_twin
 from reducer.files import write_file
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
@@ -125,7 +125,11 @@ class _Saved:
                 )
                 for tier in ours
             }
-            return msgspec.structs.replace(known, tiers={**known.tiers, **tiers})
+            known = msgspec.structs.replace(known, tiers={**known.tiers, **tiers})
+            if next(iter(known.tiers)) not in ours:  # what ran on the CPU is not what the case is known by
+                return known
+            notes = tuple(dict.fromkeys((*known.notes, *evident.notes)))
+            return msgspec.structs.replace(known, equivalence=evident.equivalence, notes=notes)
 
         self.case = self._corpus.update(self.case.slug, with_evidence)
 
@@ -194,7 +198,7 @@ def _with_evidence(run: Run, case: Case) -> Case:
             case = explained(case, tier, _Stoppable(run, free), wanted=run.wanted)
         finally:
             run.confirmations += asking.more + (0 if free is asking else free.more)
-    return case
+    return run_beside_twin(case)
 
 
 def _following(run: Run, stage: Stage) -> Callable[[Any, int, int], None]:

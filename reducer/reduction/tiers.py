@@ -149,7 +149,12 @@ def _reduced(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage:
 
 
 def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage:
-    """The stage of a start that fails as wanted. Raises as `_reduced`, and `InputError` if it is no program to compile."""
+    """The stage of a start that fails as wanted.
+
+    Raises:
+        NoTier: it does not.
+        Refused, InputError: the same of the `last` resort; it does not reach the compiler.
+    """
     level = level_at(tier)
     first = not run.stages
     named = "the start" if first else f"what the minimum becomes at the {tier} tier"

@@ -39,6 +39,8 @@ def corpus() -> None:
 def list_(folder: Path, as_json: bool) -> None:
     """Show each case: name, tier, size, signature; damaged ones are named and skipped.
 
+    Under "certificate" stands how many smaller neighbours the minimum has, of which none fails the same.
+
     \b
     Example: scanshrink corpus list corpus
     """
@@ -55,12 +57,26 @@ def list_(folder: Path, as_json: bool) -> None:
             "signature": c.signature,
             "family": c.family,
             "finds": c.finds,
+            "certificates": _certificates(c),
         }
         for c in entries
         if isinstance(c, Case)
     ]
     damaged = [{"path": str(d.path), "reason": d.reason} for d in entries if isinstance(d, Damaged)]
     emit_json("corpus list", cases=cases, damaged=damaged)
+
+
+def _certificates(case: Case) -> dict[str, dict[str, Any] | None]:
+    return {
+        tier: {
+            "neighbourhood": certificate.neighbourhood,
+            "neighbours": len(certificate.neighbours),
+            "counts": certificate.counts(case.signature),
+        }
+        if (certificate := minimum.certificate) is not None
+        else None
+        for tier, minimum in case.tiers.items()
+    }
 
 
 @corpus.command("verify")

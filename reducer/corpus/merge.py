@@ -29,11 +29,15 @@ def same_failure(known: Case, find: Case) -> bool:
     """
     if known.key != find.key:
         return False
-    where = find.target.sha256, find.target.topology
-    if (known.target.sha256, known.target.topology) == where:
+    if same_target(known, find):
         return True
-    record = known.outcome_on(*where)
+    record = known.outcome_on(find.target.sha256, find.target.topology)
     return record is not None and record.signature == find.signature
+
+
+def same_target(a: Case, b: Case) -> bool:
+    """Whether two cases were found on the same libtpu file and topology."""
+    return (a.target.sha256, a.target.topology) == (b.target.sha256, b.target.topology)
 
 
 def smaller(a: TierMinimum, b: TierMinimum) -> bool:

@@ -23,7 +23,7 @@ from reducer.corpus.casefile import (
     load_case,
     read_regular,
 )
-from reducer.corpus.merge import merge, same_failure
+from reducer.corpus.merge import merge, same_failure, same_target
 from reducer.errors import InputError, StorageError
 from reducer.files import write_file
 
@@ -144,7 +144,9 @@ class Corpus:
         if case.start is not None and case.start.file:
             _require((case.start.file,), files)
         with self._locked():
-            known = next((c for c in self.find(*case.key) if same_failure(c, case)), None)
+            same = [c for c in self.find(*case.key) if same_failure(c, case)]
+            # The case of the find's own target first, before one of another that fails so there too.
+            known = min(same, key=lambda c: not same_target(c, case), default=None)
             if known is None:
                 case = msgspec.structs.replace(case, slug=self._free_slug(case))
                 self._write(case, dict(files))

@@ -106,8 +106,11 @@ class _Saved:
         case, self._files = case_of_stages(stages, run.target, run.request, partial=partial, compiles=compiles)
         self.own = case
         self._corpus = Corpus(run.request.out, report=report)
-        # A run that goes on has met no other failure than the one it began with.
-        stored = self._corpus.add(case, self._files, count=not run.journal.known)
+        # A run that goes on has met no other failure than the one it began with, nor has one that takes a case of
+        # this corpus up again.
+        before = run.request.case
+        again = before is not None and any(c.slug == before.slug for c in self._corpus.find(*case.key))
+        stored = self._corpus.add(case, self._files, count=not run.journal.known and not again)
         self.case, self.path = stored.case, stored.path
         if not partial and all(map(self._is_ours, case.tiers)):
             self.case = self._corpus.update(self.case.slug, noted)

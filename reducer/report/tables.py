@@ -79,14 +79,26 @@ def show_cases(entries: Iterable[Case | Damaged], console: Console | None = None
     """Print the cases of a corpus, and after them what is damaged."""
     listed = list(entries)
     cases = [entry for entry in listed if isinstance(entry, Case)]
-    cells = [(c.slug, c.kind, c.tier, str(c.minimum.size), str(c.finds), c.target.libtpu) for c in cases]
-    heads = ("case", "kind", "tier", "size", "finds", "libtpu")
+    cells = [
+        (c.slug, c.kind, c.tier, str(c.minimum.size), str(c.finds), c.target.libtpu, certificate_text(c))
+        for c in cases
+    ]
+    heads = ("case", "kind", "tier", "size", "finds", "libtpu", "certificate")
     details = [line(case.signature, _SIGNATURE_LIMIT) for case in cases]
     console = console or Output()
     _show(heads, cells, console, details=details, numbers={3, 4}, empty="no cases")
     for entry in listed:
         if isinstance(entry, Damaged):
             _line(console, f"damaged: {line(entry.reason)}")
+
+
+def certificate_text(case: Case) -> str:
+    """What a case's certificate says of its minimum at `case.tier`, in a word or two; "none" without one."""
+    certificate = case.minimum.certificate
+    if certificate is None:
+        return "none"
+    failing = certificate.counts(case.signature).get("fails-the-same", 0)
+    return f"not minimal: {failing} of {len(certificate.neighbours)}" if failing else str(len(certificate.neighbours))
 
 
 def show_verification(result: Verification, console: Console | None = None) -> None:

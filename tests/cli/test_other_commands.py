@@ -15,9 +15,10 @@ import pytest
 from reducer.cli import corpus as corpus_command
 from reducer.cli import doctor as doctor_command
 from reducer.cli import libtpu as libtpu_command
-from reducer.corpus import Case, CaseTarget, Corpus, OutcomeRecord, TierMinimum, slug_for
+from reducer.corpus import Case, CaseTarget, Certificate, Corpus, Neighbour, OutcomeRecord, TierMinimum, slug_for
 from reducer.corpus.case import without_paths
 from reducer.errors import StorageError, TargetError
+from reducer.evidence import with_certificate
 from reducer.ir.order import size
 from reducer.oracle.doctor import Diagnosis, Problem
 from reducer.oracle.signature import signature
@@ -115,9 +116,34 @@ def test_listing_for_machines(folder: Path) -> None:
         "signature": "alpha",
         "family": "alpha",
         "finds": 3,
+        "certificates": {"program": None},
     }
     (damaged,) = data["damaged"]
     assert damaged["path"] == str(folder / "broken")
+
+
+def test_listing_says_what_certificates_say(folder: Path) -> None:
+    slug = slug_for("alpha", kind="error", signature="alpha", tier="program")
+
+    def certified(case: Case, *signatures: str) -> Case:
+        around = tuple(
+            Neighbour(kind="delete", edit=f"eqns[{i}]", outcome="rejected" if found else "compiled", signature=found)
+            for i, found in enumerate(signatures)
+        )
+        return with_certificate(case, "program", Certificate(neighbourhood="program-1", neighbours=around))
+
+    Corpus(folder).update(slug, lambda case: certified(case, "", "beta", ""))
+    data, _ = machine("corpus", "list", str(folder))
+    assert data["cases"][0]["certificates"] == {
+        "program": {
+            "neighbourhood": "program-1",
+            "neighbours": 3,
+            "counts": {"compiles": 2, "fails-otherwise": 1},
+        }
+    }
+    Corpus(folder).update(slug, lambda case: certified(case, "alpha", "beta"))
+    data, _ = machine("corpus", "list", str(folder))
+    assert data["cases"][0]["certificates"]["program"]["counts"] == {"fails-the-same": 1, "fails-otherwise": 1}
 
 
 @pytest.mark.parametrize("command", ["list", "verify", "report"])

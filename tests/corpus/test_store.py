@@ -102,6 +102,16 @@ class TestAdd:
         assert corpus.add(find, FILES).status is Status.SMALLER
         assert len(list(corpus)) == 1
 
+    def test_of_two_releases_that_fail_alike_a_find_joins_its_own(self, corpus: Corpus, make: Make) -> None:
+        target = msgspec.structs.replace(TARGET, libtpu="0.0.50.1", sha256=OTHER)
+        elsewhere = record(libtpu="0.0.50.1", sha=OTHER, signature=make().signature)
+        corpus.add(make(5), FILES)
+        own = corpus.add(make(4, target=target, outcomes=(elsewhere,)), FILES).case.slug
+        corpus.update(make().slug, lambda case: case.with_outcomes(elsewhere))
+        result = corpus.add(make(3, target=target, outcomes=(elsewhere,)), FILES)
+        assert (result.status, result.case.slug) == (Status.SMALLER, own)
+        assert [case.minimum.size for case in corpus if isinstance(case, Case)] == [5, 3]
+
     def test_a_lower_tier_joins_the_case(self, corpus: Corpus, make: Make) -> None:
         corpus.add(make(), FILES)
         module = TierMinimum(size=4, module="stablehlo.mlir", script="repro_stablehlo.py", order_key=(4,))

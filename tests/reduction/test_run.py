@@ -514,6 +514,19 @@ def test_stopped_at_any_moment_it_saves_the_best_so_far(tmp_path: Path, at: int)
     assert (case.minimum.size, case.notes, case.finds) == (1, (), 1)
 
 
+def test_a_case_is_reduced_again_where_it_is(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reduce(out, START, budget=1)
+    Corpus(out).update(only(out).slug, lambda case: msgspec.structs.replace(case, finds=7))
+    before = only(out)
+    assert before.minimum.certificate is None
+    reduce(out, before.minimum.program, case=before)
+    after = only(out)
+    assert (after.slug, after.finds, after.notes, after.minimum.size) == (before.slug, 7, (), 1)
+    assert after.minimum.certificate is not None
+    assert (after.start, after.found.strategy) == (before.start, before.found.strategy)
+
+
 @pytest.mark.parametrize("budget", [1, 4])
 def test_a_budget_that_ended_it_leaves_no_trace_once_it_is_done(tmp_path: Path, budget: int) -> None:
     first, _ = reduce(tmp_path / "out", START, budget=budget)

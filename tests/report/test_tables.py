@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from reducer.corpus import Case, Damaged
+from reducer.corpus import Case, Certificate, Damaged, Neighbour
 from reducer.corpus.verify import Check, Verdict, Verification
-from reducer.report.tables import show_cases, show_failures, show_verification, verification_line
+from reducer.report.tables import certificate_text, show_cases, show_failures, show_verification, verification_line
 
 Make = Callable[..., Case]
 
@@ -71,11 +71,23 @@ def test_control_characters_and_markup_do_not_reach_the_terminal(terminal: bool)
 def test_cases(make: Make) -> None:
     text = shown(lambda c: show_cases([make(finds=4), Damaged(Path("x"), "x: broken\nbadly")], c), terminal=False)
     assert text.splitlines() == [
-        "case              kind   tier     size  finds  libtpu",
-        f"{make().slug}  error  program     2      4  0.0.52",
+        "case              kind   tier     size  finds  libtpu  certificate",
+        f"{make().slug}  error  program     2      4  0.0.52  none",
         f"    {make().signature}",
         "damaged: x: broken badly",
     ]
+
+
+def test_what_a_certificate_says(make: Make) -> None:
+    def said(*signatures: str) -> str:
+        around = tuple(Neighbour(edit="x", outcome="rejected", signature=signature) for signature in signatures)
+        case = make()
+        minimum = msgspec.structs.replace(case.minimum, certificate=Certificate(neighbourhood="n", neighbours=around))
+        return certificate_text(msgspec.structs.replace(case, tiers={case.tier: minimum}))
+
+    assert said("another", "") == "2"
+    assert said("another", make().signature, "") == "not minimal: 1 of 3"
+    assert certificate_text(make()) == "none"
 
 
 def test_verification(make: Make) -> None:

@@ -71,6 +71,22 @@ RECORDED = [
         "phase": "post-optimization",
         "fragments": ["Bitcast cannot have different memory spaces of output (5) and operand (0)"],
     },
+    {
+        "libtpu": "0.0.50.1",
+        "sha256": "e0a1eca41601969ba976898cac06fdab3cf81ec1faa828d674984dee579deac2",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Bitcast cannot have different memory spaces of output (5) and operand (0)"],
+    },
+    {
+        "libtpu": "0.0.52",
+        "sha256": "f86de4d04a058e6b5101f73e0824b95f27e2cec996d2b9191d9cffda75c03077",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Bitcast cannot have different memory spaces of output (5) and operand (0)"],
+    },
 ]
 
 

@@ -71,6 +71,22 @@ RECORDED = [
         "phase": "post-optimization",
         "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
     },
+    {
+        "libtpu": "0.0.42.1",
+        "sha256": "ff7fdcc8ea756da03d407ea01ff5690cfd7cf067b87f06b13006e8e4206506b4",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
+    },
+    {
+        "libtpu": "0.0.52",
+        "sha256": "f86de4d04a058e6b5101f73e0824b95f27e2cec996d2b9191d9cffda75c03077",
+        "outcome": "rejected",
+        "status": "INTERNAL",
+        "phase": "post-optimization",
+        "fragments": ["Expected instruction to have shape equal to", "actual shape is"],
+    },
 ]
 
 

@@ -1,11 +1,12 @@
 """scanshrink's reducer beside every other: the same starts, the same real compiler, the same acceptance.
 
     pip install -r benchmarks/requirements-peers.txt      (Python 3.12 or newer; C-Vise is a package of its own)
-    python benchmarks/reducers.py run --level tens
+    python benchmarks/reducers.py run --again --replay --level tens
     python benchmarks/reducers.py table --write
 
-`run` records every outcome under --work, and asks the compiler only about what is not there yet; with --replay it
-never does, and needs no libtpu. `peers/` holds the adapters; `add` and `embed` make new starts.
+`run` records every outcome under --work, and asks the compiler only about what is neither there nor in `peers/packed/`,
+where the repository has what was recorded for the published figures; with --replay it never does, and needs no libtpu.
+`pack` adds recordings and scores to the repository's. `peers/` holds the adapters; `add` and `embed` make new starts.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import time
 from pathlib import Path
 
 import msgspec
-from common import ROOT, publish
-from peers import starts
+from common import RESULTS, ROOT, publish
+from peers import packed, starts
 from peers.contenders import (
     Contender,
     ddmin,
@@ -31,6 +32,7 @@ from peers.contenders import (
 from peers.contest import Meter, Score, Start, run
 from peers.cvise import cvise
 from peers.ours import OURS, reduce_ours, with_violations
+from peers.picture import picture
 from peers.recording import Recorder, recorders
 from peers.tables import sections
 
@@ -51,20 +53,11 @@ CONTENDERS: dict[str, Contender] = {
 }
 
 
-def scores_in(work: Path) -> dict[tuple[str, str], Score]:
-    """The scores so far; the last one of a contender on a start counts."""
-    file = work / "scores.jsonl"
-    if not file.exists():
-        return {}
-    all_ = (msgspec.json.decode(line, type=Score) for line in file.read_bytes().splitlines())
-    return {(score.contender, score.start): score for score in all_}
-
-
 def compare(options: argparse.Namespace) -> None:
     """Run contenders on starts."""
     work: Path = options.work
     names = [OURS, *CONTENDERS] if options.contender is None else options.contender
-    with recorders(work / "recordings", live=not options.replay) as recorder_of:
+    with recorders(work / "recordings", live=not options.replay, packed=packed.read) as recorder_of:
         for name, kind, libtpu, program in starts.all_starts():
             recorder = recorder_of(libtpu)
             if options.start and not any(part in name for part in options.start):
@@ -73,8 +66,9 @@ def compare(options: argparse.Namespace) -> None:
                 continue
             start = starts.start_of(name, kind, libtpu, program, recorder)
             for contender in names:
-                if options.again or (contender, name) not in scores_in(work):
+                if options.again or (contender, name) not in packed.scores_in(work):
                     score = _one(contender, start, recorder, options)
+                    work.mkdir(parents=True, exist_ok=True)
                     with (work / "scores.jsonl").open("ab") as file:
                         file.write(msgspec.json.encode(score) + b"\n")
 
@@ -100,9 +94,24 @@ def _one(contender: str, start: Start, recorder: Recorder, options: argparse.Nam
 
 def show(options: argparse.Namespace) -> None:
     """Print the tables, and with --write put them into docs/benchmarks.md."""
-    scores = list(scores_in(options.work).values())
+    with recorders(options.work / "recordings", live=False, packed=packed.read) as recorder_of:
+        all_ = [starts.start_of(*one, recorder_of(one[2])) for one in starts.all_starts()]
+    names = {start.name for start in all_}
+    scores = [score for score in packed.scores_in(options.work).values() if score.start in names]
     order = [OURS, *CONTENDERS]
-    publish("reducers", sections(scores, order), write=options.write)
+    publish("reducers", sections(scores, order, all_), write=options.write)
+    if options.write:
+        (RESULTS.parent / "reducers.svg").write_text(picture(scores, order))
+
+
+def pack(options: argparse.Namespace) -> None:
+    """Put what is under --work into the repository, beside what it has."""
+    for file in sorted((options.work / "recordings").glob("*.jsonl")):
+        print(f"{file.stem}: {packed.pack_recording(file.stem, file.read_bytes())} programs")
+    stored = {name for name, *_ in starts.all_starts()}
+    scores = {cell: score for cell, score in packed.scores_in(options.work).items() if score.start in stored}
+    packed.pack_scores(scores)
+    print(f"{len(scores)} scores")
 
 
 def main() -> None:
@@ -124,6 +133,7 @@ def main() -> None:
     table = commands.add_parser("table", help="print the tables")
     table.add_argument("--write", action="store_true", help="put them into docs/benchmarks.md")
     table.set_defaults(run=show)
+    commands.add_parser("pack", help="put recordings and scores into the repository").set_defaults(run=pack)
     add = commands.add_parser("add", help="store a start: a case.json or a program's .json")
     add.add_argument("name")
     add.add_argument("kind", choices=("hunt", "captured", "seed"))
@@ -143,7 +153,7 @@ def main() -> None:
 
 
 def _embed(options: argparse.Namespace) -> None:
-    with recorders(options.work / "recordings", live=True) as recorder_of:
+    with recorders(options.work / "recordings", live=True, packed=packed.read) as recorder_of:
         recipe = starts.embed(options.find, options.equations, options.seeds, recorder_of)
         print(recipe or f"{options.find} does not fail in any of {options.seeds} models")
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from peers.parts import Parts
-from peers.recording import Recorded, Recorder
+from peers.recording import Recorded, Recorder, key_of
 from reducer.errors import ProgramError
-from reducer.ir.codec import encode_program, identity
+from reducer.ir.codec import encode_program
 from reducer.ir.equations import Program
 from reducer.ir.order import order_key, size
 
@@ -138,7 +138,7 @@ class Meter:
         return verdict
 
     def _judge(self, program: Program) -> bool:
-        key = identity(program)
+        key = key_of(program)
         self.repeated += key in self._seen
         spent = self.compiles >= self.limit or self.seconds >= self.most_seconds
         if spent and key not in self._seen:

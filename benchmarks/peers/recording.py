@@ -2,7 +2,7 @@
 
 A recording is a folder with one file of JSON lines for each libtpu release: program -> what happened, which failure it
 was, which module it became, and what that took. A rerun reads it and needs no libtpu; only what is not in it is
-compiled, by the real compiler, where that is allowed.
+compiled, by the real compiler, where that is allowed. `packed.py` puts recordings into the repository.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ from reducer.oracle.verdict import failure
 
 #: Seconds a program may take in each phase; the largest starts compile for half a minute on a busy machine.
 LIMIT = 600.0
+#: Hex digits of a program's identity, and of a module's hash, by which they are told apart here.
+DIGITS = 16
 
 
 class Recorded(msgspec.Struct, frozen=True, omit_defaults=True):
     """What happens to the program of identity `key`.
 
     `word` is the compiler's outcome (`reducer.oracle.outcome.word`), `label` the signature of a failure ("": none),
-    `module` the hash of the lowered module ("" if there is none), `lower` and `compile` seconds of a worker.
+    `module` the hash of the lowered module ("" if there is none), `lower` and `compile` seconds of a worker. Files have
+    whole hashes, or their first `DIGITS` digits, which are what is compared.
     """
 
     key: str
@@ -63,15 +66,27 @@ class Recorded(msgspec.Struct, frozen=True, omit_defaults=True):
         """What was compiled: different programs can be one module, which is paid for once."""
         return self.module or self.key
 
+    def shortened(self) -> Recorded:
+        """With so many digits of its hashes as are compared."""
+        return msgspec.structs.replace(self, key=self.key[:DIGITS], module=self.module[:DIGITS])
+
+
+def key_of(program: Program) -> str:
+    """By which a recording knows a program in normal form."""
+    return identity(program)[:DIGITS]
+
 
 class Missing(InputError):
     """A program is not in the recording, and nothing may be compiled."""
 
 
 class Recorder:
-    """Outcomes of programs on one release. Programs that place nothing on the host are skipped, for everybody."""
+    """Outcomes of programs on one release. Programs that place nothing on the host are skipped, for everybody.
 
-    def __init__(self, folder: Path, libtpu: str, *, live: bool = True) -> None:
+    `packed` are lines known beforehand; what is not among them is in the folder's file, or asked, and then put there.
+    """
+
+    def __init__(self, folder: Path, libtpu: str, *, live: bool = True, packed: bytes = b"") -> None:
         self.libtpu = libtpu
         self._path = folder / f"{libtpu}.jsonl"
         self._live = live
@@ -81,15 +96,17 @@ class Recorder:
         self._stack = contextlib.ExitStack()
         #: Seconds of workers spent by this process.
         self.seconds = 0.0
-        if self._path.exists():
-            decoder = msgspec.json.Decoder(Recorded)
-            for line in self._path.read_bytes().splitlines():
-                self._note(decoder.decode(line))
+        own = self._path.read_bytes() if self._path.exists() else b""
+        decoder = msgspec.json.Decoder(Recorded)
+        for line in (*packed.splitlines(), *own.splitlines()):
+            self._note(decoder.decode(line))
 
-    def _note(self, recorded: Recorded) -> None:
+    def _note(self, recorded: Recorded) -> Recorded:
+        recorded = recorded.shortened()
         self._known[recorded.key] = recorded
         if recorded.compile:
             self._modules.setdefault(recorded.module, recorded.compile)
+        return recorded
 
     def outcome(self, program: Program) -> Recorded:
         """What happens to a program in normal form.
@@ -97,14 +114,14 @@ class Recorder:
         Raises:
             Missing: it is not in the recording, and nothing may be compiled.
         """
-        key = identity(program)
-        known = self._known.get(key)
+        whole = identity(program)
+        known = self._known.get(whole[:DIGITS])
         if known is None:
-            known = self._ask(program, key)
-            self._note(known)
+            asked = self._ask(program, whole)
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(known) + b"\n")
+                file.write(msgspec.json.encode(asked) + b"\n")
+            known = self._note(asked)
         return known
 
     def seconds_of(self, recorded: Recorded, *, first: bool) -> float:
@@ -187,13 +204,15 @@ def label_of(result: Result) -> str | None:
 
 
 @contextlib.contextmanager
-def recorders(folder: Path, *, live: bool) -> Iterator[Callable[[str], Recorder]]:
-    """The recorder of each release, made when it is first wanted."""
+def recorders(
+    folder: Path, *, live: bool, packed: Callable[[str], bytes] = lambda _: b""
+) -> Iterator[Callable[[str], Recorder]]:
+    """The recorder of each release, made when it is first wanted; `packed` gives what is known of one beforehand."""
     made: dict[str, Recorder] = {}
 
     def of(libtpu: str) -> Recorder:
         if libtpu not in made:
-            made[libtpu] = Recorder(folder, libtpu, live=live)
+            made[libtpu] = Recorder(folder, libtpu, live=live, packed=packed(libtpu))
         return made[libtpu]
 
     try:

@@ -69,8 +69,8 @@ def level_of(equations: int) -> str:
     return LEVELS[0] if equations < 60 else LEVELS[1] if equations < 1500 else LEVELS[2]
 
 
-def all_starts() -> Iterator[tuple[str, str, str, Program]]:
-    """Name, kind, release and program of every start."""
+def all_starts(most: int | None = None) -> Iterator[tuple[str, str, str, Program]]:
+    """Name, kind, release and program of every start; with `most`, models of more equations are not built."""
     store = load()
     programs: dict[str, tuple[str, Program]] = {}
     for one in store.starts:
@@ -78,6 +78,8 @@ def all_starts() -> Iterator[tuple[str, str, str, Program]]:
         programs[one.name] = (one.libtpu, program)
         yield one.name, one.kind, one.libtpu, program
     for recipe in store.recipes:
+        if most is not None and recipe.equations > most:
+            continue
         libtpu, find = programs[recipe.find]
         name = f"{recipe.find} in {recipe.equations}"
         yield name, "embedded", libtpu, normalise(embedded(find, equations=recipe.equations, seed=recipe.seed))

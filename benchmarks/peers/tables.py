@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from common import table
 
-from peers.contest import Score
+from peers.contest import Score, Start
 from peers.ours import OURS
 from peers.starts import LEVELS
 
@@ -15,6 +15,13 @@ _HEADS = (
     "", "starts", "compiles", "p90", "modules", "size", "largest", "to 90%", "seconds", "scanshrink so small after",
     "not 1-minimal", "same signature", "stopped",
 )  # fmt: skip
+_EQUAL_HEADS = (
+    "", "starts", "to its end : scanshrink to that size", "at least 4", "to that size : scanshrink to that size",
+    "at least 4", "scanshrink to its end : to its end", "scanshrink smaller / equal / larger", "stopped",
+)  # fmt: skip
+_KINDS = ("hunt", "seed", "captured", "embedded")
+#: Times as many compiles as scanshrink that are wanted of every other reducer.
+WANTED = 4
 _OURS_HEADS = (
     "",
     "starts",
@@ -41,15 +48,15 @@ def median(scores: Sequence[Score], value: Callable[[Score], float | None]) -> s
     return f"{statistics.median(known):g}" if known else "-"
 
 
-def so_small(ours: Score, size: int) -> int | None:
-    """Compiles until ours had so few equations; None if it never did."""
-    return next((n for n, reached in ours.history if reached <= size), None)
+def spent_until(score: Score, size: int) -> int | None:
+    """Compiles until a contender had so few equations; None if it never did."""
+    return next((n for n, reached in score.history if reached <= size), None)
 
 
 def row(name: str, scores: Sequence[Score], ours: dict[str, Score]) -> tuple[object, ...]:
     """One contender on one size class."""
     looked = [s for s in scores if s.violations is not None]
-    caught = [so_small(ours[s.start], s.size) for s in scores if s.start in ours]
+    caught = [spent_until(ours[s.start], s.size) for s in scores if s.start in ours]
     known = [n for n in caught if n is not None]
     behind = len(caught) - len(known)
     return (
@@ -67,6 +74,38 @@ def row(name: str, scores: Sequence[Score], ours: dict[str, Score]) -> tuple[obj
         f"{sum(s.same for s in scores) / len(scores):.0%}",
         sum(not s.ended for s in scores),
     )
+
+
+def at_equal_size(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:
+    """Each peer beside scanshrink, start by start, at the size of the peer's own result.
+
+    Where scanshrink never becomes so small, the ratio is 0. Where the peer was stopped, its end is where it was.
+    """
+    mine = [s for s in scores if s.level == level]
+    ours = {s.start: s for s in mine if s.contender == OURS}
+    rows = []
+    for name in order:
+        pairs = [(s, ours[s.start]) for s in mine if s.contender == name and s.start in ours]
+        if name == OURS or not pairs:
+            continue
+        there = [(peer, spent_until(our, peer.size)) for peer, our in pairs]
+        to_end = [peer.compiles / n if n else 0.0 for peer, n in there]
+        to_size = [(spent_until(peer, peer.size) or peer.compiles) / n if n else 0.0 for peer, n in there]
+        smaller, larger = (sum(sign * our.size < sign * peer.size for peer, our in pairs) for sign in (1, -1))
+        rows.append(
+            (
+                name,
+                len(pairs),
+                f"{statistics.median(to_end):.1f}",
+                f"{sum(r >= WANTED for r in to_end) / len(to_end):.0%}",
+                f"{statistics.median(to_size):.1f}",
+                f"{sum(r >= WANTED for r in to_size) / len(to_size):.0%}",
+                f"{statistics.median(our.compiles / peer.compiles for peer, our in pairs):.1f}",
+                f"{smaller} / {len(pairs) - smaller - larger} / {larger}",
+                sum(not peer.ended for peer, _ in pairs),
+            )
+        )
+    return table(_EQUAL_HEADS, rows)
 
 
 def of_level(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:
@@ -121,12 +160,27 @@ def starts_table(scores: Sequence[Score], order: Sequence[str]) -> str:
     return table(("start", "equations", *names), rows)
 
 
-def sections(scores: Sequence[Score], order: Sequence[str]) -> str:
+def what_starts(starts: Sequence[Start]) -> str:
+    """What is reduced: a row for each size class, and one for all."""
+    rows = []
+    for level in (*LEVELS, "all"):
+        mine = [s for s in starts if level in (s.level, "all")]
+        if mine:
+            kinds = [sum(s.kind == kind for s in mine) for kind in _KINDS]
+            sizes = f"{min(s.size for s in mine)}-{max(s.size for s in mine)}"
+            rows.append((level, len(mine), *kinds, sizes, len({s.label for s in mine}), len({s.libtpu for s in mine})))
+    return table(("", "starts", *_KINDS, "equations", "signatures", "releases"), rows)
+
+
+def sections(scores: Sequence[Score], order: Sequence[str], starts: Sequence[Start]) -> str:
     """All of it."""
-    text = "## scanshrink beside other reducers\n"
+    text = f"## scanshrink beside other reducers\n\n### The starts\n\n{what_starts(starts)}\n"
+    text += "\n![equations left after so many compiles, median of the starts](reducers.svg)\n"
     for level in LEVELS:
         if any(s.level == level for s in scores):
             text += f"\n### {level.capitalize()} of equations\n\n{of_level(level, scores, order)}\n"
+            text += "\nCompiles of each beside scanshrink's, medians over the starts:\n\n"
+            text += f"{at_equal_size(level, scores, order)}\n"
     ours = {level: [s for s in scores if s.contender == OURS and s.level == level] for level in LEVELS}
     rows = [our_row(level, found) for level, found in ours.items() if found]
     text += f"\n### All that a reduction costs, and a second worker\n\n{table(_OURS_HEADS, rows)}\n"

@@ -10,6 +10,7 @@ from collections.abc import Container, Sequence
 import msgspec
 
 from reducer.errors import ProgramError
+from reducer.ir.dead_code import without_dead_code
 from reducer.ir.edit import uses, zeros
 from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Fill, Grad, Lit, Name, Program, Scan, Var
 from reducer.ir.policies import rename
@@ -87,9 +88,16 @@ def isolate(program: Program, path: Path, i: int) -> Program:
     return _standalone(program, Block(params, (eqn,), tuple(var.id for var in eqn.outs)))
 
 
-def isolate_block(program: Program, path: Path) -> Program:
-    """The program that consists of one block: everything around it goes."""
-    return _standalone(program, block_at(program, path))
+def isolate_value(program: Program, path: Path, var: int) -> Program:
+    """The program that computes one value of one block from that block's parameters, without a gradient.
+
+    Everything around the block goes, and what the value does not need.
+    """
+    block = block_at(program, path)
+    block = without_dead_code(Block(block.params, block.eqns, (var,)))
+    used = uses(block)
+    block = Block(tuple(p for p in block.params if used[p.id]), block.eqns, block.results)
+    return _standalone(msgspec.structs.replace(program, gradient=None), block)
 
 
 def _standalone(program: Program, block: Block) -> Program:

@@ -12,6 +12,7 @@ x-to-constant      one x by a constant, where it is an input nothing else uses
 hoist              an equation of one value moved out of its region, behind it or before it
 result             one dropped, or replaced by another value of whatever type
 input              one dropped
+alone              one value in host memory as the only result, computed from the parameters of its block and no more
 argument           one floating scalar that a region is given by every earlier value of its type
 gradient           none, or with respect to one input fewer, or without the value
 branch             one branch of a cond dropped
@@ -51,7 +52,7 @@ from reducer.ir.sense import nonsense
 from reducer.neighbourhood.steps import Step, steps
 
 #: Names this neighbourhood in certificates. Its number rises with every step that comes or goes.
-NAME: Final = "program-1"
+NAME: Final = "program-2"
 
 C = TypeVar("C")
 

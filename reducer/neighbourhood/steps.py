@@ -53,7 +53,15 @@ from reducer.ir.walk import (
     types_of,
     with_args,
 )
-from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_dtype, with_names, with_result
+from reducer.ir.whole import (
+    drop_inputs,
+    isolate_value,
+    keep_results,
+    slice_to_constant,
+    with_dtype,
+    with_names,
+    with_result,
+)
 
 _replace: Callable[..., Any] = msgspec.structs.replace
 #: kind, what is done to what, and how to build it. Building may raise `ProgramError`: then there is no such program.
@@ -153,6 +161,12 @@ def _on_ports(program: Program) -> Iterator[Step]:
     for i, eqn in enumerate(program.block.eqns):
         for k in range(len(eqn.xs) if isinstance(eqn, Scan) else 0):
             yield "x-to-constant", f"{_place((), i)}.xs[{k}]", partial(slice_to_constant, program, i, k)
+    for place in blocks(program):
+        for eqn in place.block.eqns:
+            for var in eqn.outs:
+                if var.type.on_host:
+                    alone = partial(isolate_value, program, place.path, var.id)
+                    yield "alone", f"%{var.id} of {path_text(place.path)}", alone
     grad = program.gradient
     if grad is None:
         return

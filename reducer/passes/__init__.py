@@ -54,13 +54,14 @@ from reducer.passes.shapes import (
     shrink_to_tiles,
 )
 from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
-from reducer.passes.structure import delete_equations, drop_branches, keep_one, unwrap_regions
+from reducer.passes.structure import delete_equations, drop_branches, host_values, keep_one, unwrap_regions
 from reducer.passes.values import cut_values, fill_arguments, reuse_values
 from reducer.passes.windows import windows
 
 #: In the order they are tried: what can remove most for the fewest compiles comes first.
 PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("keep-one", "keep one region of a large program and nothing around it", keep_one, 5, "log", one_shot=True),
+    Pass("host-values", "keep one value in host memory and what computes it", host_values, 5, "linear", one_shot=True),
     Pass("plain-layers", "replace what a block computes by sin(name(x))", plain_layers, 5, "log"),
     Pass("delete-equations", "delete equations, repairing what used them", delete_equations, 5, "log"),
     Pass("drop-results", "drop results with what only they need", drop_results, 5, "log"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from reducer.ir.edit import BlockEdit, delete_all, rewrite
 from reducer.ir.equations import Cond, Equation, Fill, Program
 from reducer.ir.normal import normalise
@@ -13,7 +15,7 @@ from reducer.ir.skeleton import skeleton
 from reducer.ir.types import Type
 from reducer.ir.unwrap import main_fields, unwrap
 from reducer.ir.walk import Path, arg_type, args_of, blocks, children, equations, types_of
-from reducer.ir.whole import isolate
+from reducer.ir.whole import isolate, isolate_value
 from reducer.passes.base import Candidate, Edits
 from reducer.passes.relevance import LARGE, Relevance
 from reducer.passes.tools import changed
@@ -41,6 +43,35 @@ def keep_one(program: Program) -> Iterator[Candidate[Program]]:
         if kind not in seen:
             seen.add(kind)
             yield partial(isolate, program, path, i)
+            if len(seen) == GUESSES:
+                return
+
+
+def host_values(program: Program) -> Iterator[Candidate[Program]]:
+    """The program that computes one value in host memory alone, the smallest first.
+
+    What a loop or a gradient does with such a value is often only one of several ways to make it matter. Whether the
+    gradient is needed is found out first: where it is, nothing alone will do. Of values computed alike (by the
+    skeleton) one is tried.
+    """
+    values = [
+        (place.path, var.id)
+        for place in blocks(program)
+        for eqn in place.block.eqns
+        for var in eqn.outs
+        if var.type.on_host
+    ]
+    if program.gradient is not None:
+        if values:
+            yield lambda: msgspec.structs.replace(program, gradient=None)
+        return
+    alone = [(isolate_value(program, path, var), path, var) for path, var in values]
+    seen: set[str] = set()
+    for small, path, var in sorted(alone, key=lambda one: size(one[0])):
+        kind = skeleton(normalise(small))
+        if kind not in seen:
+            seen.add(kind)
+            yield partial(isolate_value, program, path, var)
             if len(seen) == GUESSES:
                 return
 
@@ -114,4 +145,4 @@ def drop_branches(program: Program) -> Iterator[Candidate[Program]]:
                 yield partial(changed, program, path, i, branches=rest)
 
 
-__all__ = ["delete_equations", "drop_branches", "keep_one", "unwrap_regions"]
+__all__ = ["delete_equations", "drop_branches", "host_values", "keep_one", "unwrap_regions"]

@@ -26,6 +26,7 @@ def test_every_pass_says_what_it_does_and_has_a_test_file() -> None:
 def test_listing() -> None:
     assert [one.name for one in PASSES] == [
         "keep-one",
+        "host-values",
         "plain-layers",
         "delete-equations",
         "drop-results",

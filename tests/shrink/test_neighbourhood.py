@@ -54,7 +54,7 @@ def everything() -> Program:
     (y,) = b.scan(body.block(*outs), length=3, consts=[lit(1, "int32"), lit(2.0)], carry=[c], xs=[xs], metadata=BARRIER)
     return canonical(
         Program(
-            b.block(y, b.op("add", ww, lit(2.0))),
+            b.block(y, b.op("add", ww, lit(2.0)), b.transfer(ww, "host")),
             gradient=Grad((0, 1)),
             mesh=Mesh((("x", 2),)),
             inputs=(Entry(), Entry(), Entry((None, "x"), donated=True), Entry()),
@@ -131,3 +131,22 @@ def test_sizes_say_where_they_are() -> None:
     found = [n.description for n in neighbours(everything()) if n.kind in ("length", "dimension", "axis")]
     assert "the length of eqns[0] to 1" in found
     assert "axis 0 of %0 of block to 2" in found
+
+
+def test_one_value_in_host_memory_alone() -> None:
+    body = Builder()
+    x = body.op("exp", body.param(SCALAR))
+    back = body.transfer(body.transfer(x, "host"), "device")
+    b = Builder()
+    (y,) = b.scan(body.block(body.op("sin", back)), length=3, carry=[b.param(SCALAR)])
+    program = canonical(Program(b.block(y), Grad((0,))))
+    (alone,) = (n for n in neighbours(program) if n.kind == "alone")
+    assert alone.description == "%2 of eqns[0].body"
+    assert (
+        to_text(alone.program)
+        == """\
+{ lambda ; a:f32[]. let
+    b:f32[] = exp a
+    c:f32[]<host> = device_put[memory=host] b
+  in (c,) }"""
+    )

@@ -13,6 +13,7 @@ from reducer.cli import certificates
 from reducer.cli.common import (
     Command,
     Seconds,
+    UsageError,
     default_jobs,
     emit_json,
     error_fields,
@@ -32,6 +33,7 @@ from reducer.errors import InputError, ScanshrinkError, TargetError
 from reducer.evidence import Recheck
 from reducer.ledger import ledger_json
 from reducer.oracle.confirm import Confirmation
+from reducer.oracle.naming import can_be_called, what_else
 from reducer.oracle.outcome import Compiled, Crashed, Invalid, Result, Skipped, TimedOut, message_of, word
 from reducer.oracle.pool import Pool
 from reducer.oracle.target import Target
@@ -89,6 +91,8 @@ def check(
     Example: scanshrink check corpus/* --libtpu 0.0.50.1 --libtpu 0.0.52
              scanshrink check train.py:step --expect compiled
     """
+    if expect is not None and not can_be_called(expect):
+        raise UsageError(f"--expect {one_line(expect, 80)}: nothing is called that", hint=what_else(expect))
     items, unusable = _read_all(programs)
     if unusable and (certificate or not items):
         raise unusable[0]

@@ -25,13 +25,14 @@ TIMED_OUT = "timed-out"
 LOST_OFFLOAD = "lost-offload"
 PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY = "pair-differs", "offload-costs", "slow-compile", "flaky"
 #: Codes of what is no error of the compiler's, each a family of its own.
-_OURS = frozenset({LOST_OFFLOAD, PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY})
+OURS = frozenset({LOST_OFFLOAD, PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY})
 
-_CODES = (
+#: The status codes of the compiler's errors.
+CODES = (
     "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED "
     "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS"
-)
-_CODE = re.compile(rf"\s*({'|'.join(_CODES.split())}): ?")
+).split()
+_CODE = re.compile(rf"\s*({'|'.join(CODES)}): ?")
 _PHASE = re.compile(r"during context \[([^\]\n]{1,80})\]: ?")
 _CHECK = re.compile(r"\s*(?:[\w./+-]{0,300}/)?([\w.+-]{1,100}\.(?:cc|cpp|h|inc)):(\d{1,9})\] ?")
 _STACK_REPORT = re.compile(r"\s*\*\*\* |\s*Fatal Python error")
@@ -68,7 +69,7 @@ class Signature(msgspec.Struct, frozen=True):
     @property
     def family(self) -> str:
         """A coarser key that releases, rewording, do not change: a name of `families.FAMILIES`, or the first words."""
-        if self.code in _OURS:
+        if self.code in OURS:
             return self.code
         whole = f"{self.where} {self.invariant}"
         for name, pattern in FAMILIES:

@@ -34,7 +34,7 @@ FRESH_SECONDS: Final = 900.0
 class Run:
     """A reduction under way. `target` and `wanted` become smaller and settled; `stages` are those of tiers reached.
 
-    `opened` holds the pools of the target of now.
+    `opened` holds the pool of now.
     """
 
     request: Request
@@ -54,7 +54,7 @@ class Run:
     stopping: list[bool] = field(default_factory=list)
     confirmations: int = 0
     current: Stage | None = None
-    _voting: tuple[Target, Pool] | None = None
+    _cached: bool = True
 
     def stop_if_asked(self) -> None:
         """Raises `Stopped` if the run is to end."""
@@ -82,10 +82,13 @@ class Run:
         Raises:
             TargetError, WorkerError: there is no compiler.
         """
-        self.opened.close()
-        self._voting = None
         self.target = target
-        self.pool = self.opened.enter_context(self.open_pool(target, self.request.jobs))
+        self._reopen()
+
+    def _reopen(self) -> None:
+        self.opened.close()
+        pool = self.open_pool(self.target, self.request.jobs, use_cache=self._cached)
+        self.pool = self.opened.enter_context(pool)
 
     def asking(
         self,
@@ -176,15 +179,11 @@ class Run:
                 self._file(stage, beside)
 
     def _asked(self, votes: Votes) -> Pool:
-        """The workers to ask. A flaky answer must not be believed because it was given before: no cache."""
-        if not votes.flaky:
-            return self.pool
-        if self._voting is None or self._voting[0] != self.target:
-            self._voting = (
-                self.target,
-                self.opened.enter_context(self.open_pool(self.target, self.request.jobs, use_cache=False)),
-            )
-        return self._voting[1]
+        """The workers to ask. A flaky answer must not be believed because it was given before: no cache from then on."""
+        if votes.flaky and self._cached:
+            self._cached = False
+            self._reopen()
+        return self.pool
 
     def _file(self, stage: Stage, beside: Stage | None) -> None:
         """Put a stage under the tier its minimum is of: a program that lost its policy is a placement.

@@ -165,7 +165,8 @@ def test_a_libtpu_that_does_not_fit(a_program: str, pools: Opened) -> None:
         (FOUND.family, 0),
         ("compiled", 1),
         ("ok", 1),
-        ("bitcast", 1),
+        ("async-start-mismatch", 1),
+        ("INTERNAL something else", 1),
     ],
 )
 def test_expectations(a_program: str, pools: Opened, expect: str, code: int) -> None:
@@ -175,6 +176,28 @@ def test_expectations(a_program: str, pools: Opened, expect: str, code: int) -> 
     assert (ran.stderr != "") == (code == 1)
     data, also = machine("check", a_program, "--expect", expect)
     assert (also, len(data["results"])) == (code, 1)
+
+
+@pytest.mark.parametrize(
+    ("expect", "hint"),
+    [
+        ("rejectd", "did you mean rejected?"),
+        ("bitcast-memory-spce", "did you mean bitcast-memory-space?"),
+        (
+            "bogus",
+            "an outcome (compiled, rejected, crashed, timed-out, invalid, incompatible), a verdict (ok, failed, "
+            "lost-offload, offload-costs, pair-differs, slow-compile, nothing-to-offload, flaky, user-error, "
+            "not-measurable), a family such as async-start-mismatch, or a whole signature",
+        ),
+        ("", "an outcome (compiled,"),
+    ],
+)
+def test_what_nothing_is_called_is_bad_usage(a_program: str, pools: Opened, expect: str, hint: str) -> None:
+    ran = invoke("check", a_program, "--expect", expect)
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith(f"scanshrink check: --expect {expect}: nothing is called that ({hint}")
+    assert ran.stderr.count("\n") == 1
+    assert pools.calls == []
 
 
 def test_invalid_can_be_expected(a_program: str, pools: Opened) -> None:

@@ -90,6 +90,7 @@ def test_a_flaky_start_is_reduced_with_votes_and_without_the_cache(tmp_path: Pat
     ]
     assert reduced.stages["placement"].level.size(reduced.minimum) == 1
     assert machine.cached == [True, False]
+    assert (machine.most, machine.open) == (1, 0)
 
 
 def test_a_start_that_fails_too_rarely_is_refused_with_its_rate(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from reducer.oracle.outcome import Invalid
 from reducer.oracle.releases import cached_releases, list_releases
 from reducer.oracle.target import RELEASE, installed_libtpu, release_order
 from reducer.oracle.verdict import verdict
+from reducer.words import counted
 
 #: Older ones do not work with any jaxlib that scanshrink supports.
 OLDEST = "0.0.22"
@@ -167,7 +168,7 @@ def _emit(found: Bisection, before: frozenset[str]) -> None:
 
 def _show(found: Bisection) -> None:
     for b in found.boundaries:
-        unsure = f" ({len(b.skipped)} releases between them cannot be judged)" if b.skipped else ""
+        unsure = f" ({counted(len(b.skipped), 'releases')} between them cannot be judged)" if b.skipped else ""
         click.echo(f"{b.last} {one_line(b.before, 120)}  ->  {b.first} {one_line(b.after, 120)}{unsure}")
     if not found.boundaries:
         tried = found.tried

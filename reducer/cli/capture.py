@@ -18,6 +18,7 @@ from reducer.oracle.outcome import Rejected
 from reducer.oracle.signature import signature
 from reducer.oracle.target import installed_libtpu
 from reducer.runs import Run, keeps_hook_out, run
+from reducer.words import counted
 
 _SHOWN = 10
 
@@ -93,14 +94,14 @@ def _lines(ran: Run) -> list[str]:
         lines.append(f"the command was killed by {ran.signal}")
     if ran.cached:
         lines.append(
-            f"{ran.cached} modules came out of JAX's persistent compilation cache and were not compiled "
+            f"{counted(ran.cached, 'modules')} came out of JAX's persistent compilation cache, not compiled "
             "(JAX_ENABLE_COMPILATION_CACHE=false compiles them)"
         )
     lines += [_line(found) for found in ran.captures[:_SHOWN]]
     if len(ran.captures) > _SHOWN:
         lines.append(f"and {len(ran.captures) - _SHOWN} more")
     if ran.unmatched:
-        lines.append(f"{ran.unmatched} other modules failed to compile, and do not match --match")
+        lines.append(f"{counted(ran.unmatched, 'other modules')} failed to compile, not matching --match")
     if not ran.captures:
         lines.append(_nothing(ran))
     elif (command := _next(ran)) is not None:
@@ -114,8 +115,8 @@ def _nothing(ran: Run) -> str:
     if not ran.compiled and not ran.failed and not ran.lost:
         return "nothing captured: nothing was compiled"
     if ran.interrupted:
-        return f"nothing captured: {ran.compiled} modules compiled until then"
-    return f"nothing captured: {ran.compiled} modules compiled, {ran.failed} failed"
+        return f"nothing captured: {counted(ran.compiled, 'modules')} compiled until then"
+    return f"nothing captured: {counted(ran.compiled, 'modules')} compiled, {ran.failed} failed"
 
 
 def _line(found: Capture) -> str:

@@ -24,6 +24,7 @@ from reducer.oracle.programs import ProgramOracle
 from reducer.oracle.target import Target
 from reducer.report.nearest import VERDICTS, evidence_lines
 from reducer.stablehlo import Module
+from reducer.words import counted
 
 #: Most differences listed for people.
 _LISTED = 5
@@ -91,7 +92,7 @@ def show(case: Case, rechecks: dict[Tier, Recheck]) -> None:
     for tier, found in rechecks.items():
         counts = ", ".join(f"{n} {VERDICTS[verdict]}" for verdict, n in found.counts.items())
         holds = "the certificate holds" if found.holds else "the certificate does NOT hold"
-        click.echo(f"  {tier}: {holds}: {sum(found.counts.values())} neighbours ({counts})")
+        click.echo(f"  {tier}: {holds}: {counted(sum(found.counts.values()), 'neighbours')} ({counts})")
         wrong = [f"fails the same: {step}" for step in found.failing]
         wrong += [f"{step}: {what}" for step, what in found.differing.items()]
         for text in wrong[:_LISTED]:

@@ -20,6 +20,7 @@ from reducer.record import script_of
 from reducer.report.html import write_page
 from reducer.report.markdown import markdown
 from reducer.report.tables import show_cases, show_verification, verification_line
+from reducer.words import counted
 
 _folder = click.argument("folder", type=click.Path(path_type=Path), default=Path("corpus"), metavar="[FOLDER]")
 
@@ -169,4 +170,4 @@ def report(folder: Path, out: Path, as_json: bool) -> None:
     if as_json:
         emit_json("corpus report", page=str(out), cases=count, damaged=damaged)
     else:
-        click.echo(f"{out}: {count} cases" + (f", {damaged} damaged" if damaged else ""))
+        click.echo(f"{out}: {counted(count, 'cases')}" + (f", {damaged} damaged" if damaged else ""))

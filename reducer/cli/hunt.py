@@ -25,6 +25,7 @@ from reducer.cli.common import (
     target_options,
 )
 from reducer.cli.interrupts import Interrupts
+from reducer.words import counted
 
 if TYPE_CHECKING:
     from reducer.hunt import Find, Summary
@@ -177,7 +178,7 @@ def _hunt(
     require_writable(folder, "--corpus")
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(make_progress())
-        progress.say(f"hunting on {target}, seed {seed}; starting {jobs} workers ...")
+        progress.say(f"hunting on {target}, seed {seed}; starting {counted(jobs, 'workers')} ...")
         pool = stack.enter_context(open_pool(target, jobs, timeout=timeout))
         source = Source(hunting(), seed, start=batch)
         stack.callback(source.close)
@@ -279,21 +280,19 @@ def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:
     from reducer.report.tables import show_failures
 
     click.echo(
-        f"{summary.generated} programs, {summary.compiled} compiled, {summary.failing} failing in "
+        f"{counted(summary.generated, 'programs')}, {summary.compiled} compiled, {summary.failing} failing in "
         f"{summary.seconds:.0f} s; seed {summary.seed}; workers busy {summary.worker_busy_fraction:.0%}"
     )
     waiting = summary.excused.get("unconfirmed", 0)
     if waiting:
         click.echo(
-            f"{waiting} failing programs are not counted, as their failures are not confirmed: what was not repeated "
-            f"yet, --resume --seed {summary.seed} goes on with"
+            f"not counted: {counted(waiting, 'failing programs')} whose failure is not confirmed; what was not "
+            f"repeated yet, --resume --seed {summary.seed} goes on with"
         )
     if summary.signatures or not waiting:
         show_failures(summary.signatures)
     for flaky in summary.flaky:
         seen = ", ".join(f"{count}x {name}" for name, count in flaky.repeats.items())
-        click.echo(
-            one_line(
-                f"flaky, not counted: {flaky.signature} ({flaky.finds} finds; repeated: {seen}) {flaky.case}", 400
-            ).rstrip()
-        )
+        met = counted(flaky.finds, "finds")
+        said = f"flaky, not counted: {flaky.signature} ({met}; repeated: {seen}) {flaky.case}"
+        click.echo(one_line(said, 400).rstrip())

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from reducer.cli.common import say
 from reducer.hunt.finds import Snapshot
+from reducer.words import counted
 
 #: Seconds between plain lines: often enough to see life, seldom enough for a log file.
 _PLAIN_EVERY = 5.0
@@ -56,7 +57,7 @@ class Progress(Protocol):
 def counts(snapshot: Snapshot) -> str:
     """Programs tried, compiled, failing, and the rate."""
     return (
-        f"{snapshot.generated} programs, {snapshot.compiled} compiled, {snapshot.failing} failing; "
+        f"{counted(snapshot.generated, 'programs')}, {snapshot.compiled} compiled, {snapshot.failing} failing; "
         f"{snapshot.compiles_per_second:.1f} compiles/s"
     )
 
@@ -78,7 +79,7 @@ def shrinking(snapshot: Snapshot) -> str:
     if snapshot.reducing is None:
         return ""
     slug, start, size, compiles = snapshot.reducing
-    return f"shrinking {slug}: {start} -> {size} equations, {compiles} compiles"
+    return f"shrinking {slug}: {start} -> {counted(size, 'equations')}, {counted(compiles, 'compiles')}"
 
 
 def plain(snapshot: Snapshot) -> str:

@@ -28,6 +28,7 @@ from reducer.cli.interrupts import Interrupts
 from reducer.cli.progress import Progress, make_progress
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import starts_of, stored_of
+from reducer.words import counted
 
 if TYPE_CHECKING:
     from reducer.oracle.jobs import Job
@@ -181,8 +182,9 @@ def plain(moment: Moment) -> str:
     """A reduction on one line."""
     done = f"{moment.tried} of {moment.total}" if moment.total is not None else f"{moment.tried} tried"
     return (
-        f"{moment.seconds:5.0f} s  {moment.tier}: {moment.start_size} -> {moment.size} {moment.unit}, "
-        f"{moment.compiles} compiles, {moment.rate:.1f}/s; {moment.doing} ({done}; {moment.left} passes after it)"
+        f"{moment.seconds:5.0f} s  {moment.tier}: {moment.start_size} -> {counted(moment.size, moment.unit)}, "
+        f"{counted(moment.compiles, 'compiles')}, {moment.rate:.1f}/s; {moment.doing} "
+        f"({done}; {counted(moment.left, 'passes')} after it)"
     )
 
 
@@ -191,11 +193,14 @@ def panel(moment: Moment, _: int) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    left = "" if moment.total is None else f", {moment.total - moment.tried} of {moment.total} candidates left"
+    left = (
+        "" if moment.total is None else f", {moment.total - moment.tried} of {counted(moment.total, 'candidates')} left"
+    )
+    compiles = counted(moment.compiles, "unique compiles")
     return Group(
-        Text(f"{moment.seconds:.0f} s, {moment.compiles} unique compiles, {moment.rate:.1f} compiles/s", style="dim"),
-        Text(f"{moment.tier} tier: {moment.start_size} -> {moment.size} {moment.unit}", style="bold"),
-        Text(f"{moment.doing}: {moment.tried} tried{left}; {moment.left} passes after it", style="cyan"),
+        Text(f"{moment.seconds:.0f} s, {compiles}, {moment.rate:.1f} compiles/s", style="dim"),
+        Text(f"{moment.tier} tier: {moment.start_size} -> {counted(moment.size, moment.unit)}", style="bold"),
+        Text(f"{moment.doing}: {moment.tried} tried{left}; {counted(moment.left, 'passes')} after it", style="cyan"),
     )
 
 
@@ -306,7 +311,8 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
             click.echo(f"  {one_line(one.parameter, 120)}: {one_line(one.still_fails, 160)}")
         before, after = stage.level.size(stage.start), stage.level.size(stage.best)
         end = "1-minimal" if stage.minimal else "stopped early; the same command goes on"
-        click.echo(f"{before} -> {after} {stage.level.unit}, {stage.compiles} compiles, {stage.seconds:.0f} s; {end}\n")
+        smaller, compiles = counted(after, stage.level.unit), counted(stage.compiles, "compiles")
+        click.echo(f"{before} -> {smaller}, {compiles}, {stage.seconds:.0f} s; {end}\n")
     for tier, why in reduced.unreached.items():
         click.echo(f"no {tier} tier: {one_line(why)}")
     for name in reduced.dropped:
@@ -316,6 +322,6 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
         click.echo(f"met on the way: {one_line(find.signature, 160)} ({find.size} at the {find.tier} tier): {where}")
     if request.budget is not None and reduced.partial:
         click.echo("the budget counts what earlier runs of the same reduction compiled: a larger one goes on")
-    click.echo(f"{reduced.compiles} compiles in all, {reduced.seconds:.0f} s")
+    click.echo(f"{counted(reduced.compiles, 'compiles')} in all, {reduced.seconds:.0f} s")
     for file in reduced.files.values():
         click.echo(file)

@@ -22,6 +22,7 @@ from reducer.ir.check import check
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.oracle.target import options_with_files
+from reducer.words import counted
 
 CASE_FILE: Final = "case.json"
 REPORT_FILE: Final = "report.md"
@@ -252,7 +253,9 @@ def _validate_minimum(rules: _Rules, tier: Tier, minimum: TierMinimum, files: se
     else:
         rules.require(program is not None, f"{place}.program", "is missing")
     if program is not None:
-        rules.require(minimum.size == size(program), f"{place}.size", f"the program has {size(program)} equations")
+        rules.require(
+            minimum.size == size(program), f"{place}.size", f"the program has {counted(size(program), 'equations')}"
+        )
     rules.require(minimum.size >= 0, f"{place}.size", "must be at least 0")
     rules.require(minimum.partitions >= 1, f"{place}.partitions", "must be at least 1")
     for field in ("script", "module"):
@@ -268,7 +271,9 @@ def _validate_start(rules: _Rules, start: Start, files: set[str]) -> None:
     rules.file(start.file, "start.file")
     rules.require(not start.file or start.file not in files, "start.file", f"{start.file} belongs to a tier")
     if start.program is not None:
-        rules.require(start.size == size(start.program), "start.size", f"it has {size(start.program)} equations")
+        rules.require(
+            start.size == size(start.program), "start.size", f"it has {counted(size(start.program), 'equations')}"
+        )
 
 
 def _short(text: str) -> str:

@@ -14,6 +14,7 @@ from reducer.ir.order import order_key, size
 from reducer.ir.tiers import sort_of, tier_of
 from reducer.oracle.outcome import Result
 from reducer.oracle.verdict import Kind, Verdict, said_of, verdict
+from reducer.words import counted
 
 
 class Ledger:
@@ -96,7 +97,7 @@ class Ledger:
                 self._notify(f"known failure {find.slug} after {find.first_seconds:.1f} s: {find.case}")
                 self._consider(find, program)
                 return
-        where = f"({find.tier} tier) after {find.first_seconds:.1f} s, {find.size} equations"
+        where = f"({find.tier} tier) after {find.first_seconds:.1f} s, {counted(find.size, 'equations')}"
         self._notify(f"new failure {find.slug} {where}: {found.text}")
         self.reductions.add(find)
 
@@ -126,7 +127,7 @@ class Ledger:
         again = msgspec.structs.replace(known, state="new", before=known, reduced_seconds=None, compiles=0)
         again.begin_with(program)
         self.tally.finds[known.signature, known.sort] = again
-        self._notify(f"smaller find of {known.slug}: {again.size} equations")
+        self._notify(f"smaller find of {known.slug}: {counted(again.size, 'equations')}")
         self.reductions.add(again)
 
     def _forget(self, find: Find) -> None:

@@ -17,6 +17,7 @@ from reducer.hunt.finds import Find
 from reducer.ir.equations import Program
 from reducer.ir.tiers import tier_of
 from reducer.oracle.outcome import Result
+from reducer.words import counted
 
 _RANK = {"program": 0, "placement": 1, "mixed": 2}
 
@@ -252,7 +253,8 @@ class Reductions:
         find.state, find.before = "saved", None
         self._minima[find.family, find.sort] += 1
         self._notify(
-            f"{find.slug}: {find.started_size} -> {find.size} equations in {find.compiles} compiles: {find.case}"
+            f"{find.slug}: {find.started_size} -> {counted(find.size, 'equations')} in "
+            f"{counted(find.compiles, 'compiles')}: {find.case}"
         )
         self._side_finds(find, others)
         self._done()

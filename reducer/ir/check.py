@@ -78,6 +78,7 @@ from reducer.ir.scalars import parse_scalar
 from reducer.ir.text import equation_text
 from reducer.ir.types import Type
 from reducer.ir.walk import Path, args_of, path_text, types_of
+from reducer.words import counted
 
 _INDEX: Final = Type("int32")
 
@@ -115,7 +116,7 @@ def _entries(program: Program, mesh: dict[str, int]) -> None:
     results = tuple(_type(r, types) for r in program.block.results)
     for field, given, wanted in (("inputs", program.inputs, params), ("result_specs", program.result_specs, results)):
         with _at(field):
-            need(len(given) in (0, len(wanted)), f"{len(given)} given for {len(wanted)} values")
+            need(len(given) in (0, len(wanted)), f"{len(given)} given for {counted(len(wanted), 'values')}")
     specs = [(f"inputs[{i}]", e.spec, t) for i, (e, t) in enumerate(zip(program.inputs, params, strict=False))]
     specs += [(f"result_specs[{i}]", s, t) for i, (s, t) in enumerate(zip(program.result_specs, results, strict=False))]
     for where, spec, type_ in specs:
@@ -128,7 +129,7 @@ def _entries(program: Program, mesh: dict[str, int]) -> None:
         argnums = program.gradient.argnums
         need(tuple(sorted(set(argnums))) == argnums != (), f"argnums {argnums} are not rising positions of inputs")
         for n in argnums:
-            need(0 <= n < len(params), f"argnum {n}, but there are {len(params)} inputs")
+            need(0 <= n < len(params), f"argnum {n}, but there are {counted(len(params), 'inputs')}")
             need(params[n].inexact, f"input {n} is {params[n]}, which has no gradient")
         need(any(t.inexact and not t.on_host for t in results), "no inexact result on the device to sum up")
 

@@ -33,7 +33,7 @@ def can_be_called(text: str) -> bool:
 
 def what_else(text: str) -> str:
     """What was meant by a word that nothing is called, perhaps; else what there is."""
-    near = difflib.get_close_matches(text.lower(), sorted(_WORDS), n=3)
+    near = difflib.get_close_matches(text.lower(), sorted(_WORDS), n=3, cutoff=0.8)
     if near:
         return f"did you mean {' or '.join(near)}?"
     return (

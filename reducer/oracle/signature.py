@@ -27,11 +27,12 @@ PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY = "pair-differs", "offload-cost
 #: Codes of what is no error of the compiler's, each a family of its own.
 OURS = frozenset({LOST_OFFLOAD, PAIR_DIFFERS, OFFLOAD_COSTS, SLOW_COMPILE, FLAKY})
 
-#: The status codes of the compiler's errors.
-CODES = (
+_CODES = (
     "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED UNAUTHENTICATED "
     "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS"
-).split()
+)
+#: The status codes of the compiler's errors.
+CODES = tuple(_CODES.split())
 _CODE = re.compile(rf"\s*({'|'.join(CODES)}): ?")
 _PHASE = re.compile(r"during context \[([^\]\n]{1,80})\]: ?")
 _CHECK = re.compile(r"\s*(?:[\w./+-]{0,300}/)?([\w.+-]{1,100}\.(?:cc|cpp|h|inc)):(\d{1,9})\] ?")

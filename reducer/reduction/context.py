@@ -179,7 +179,7 @@ class Run:
                 self._file(stage, beside)
 
     def _asked(self, votes: Votes) -> Pool:
-        """The workers to ask. A flaky answer must not be believed because it was given before: no cache from then on."""
+        """The workers to ask. A flaky answer must not be believed because it was given before: no cache."""
         if votes.flaky and self._cached:
             self._cached = False
             self._reopen()

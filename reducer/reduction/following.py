@@ -19,6 +19,7 @@ from reducer.reduction.journal import Best, Journal
 from reducer.reduction.model import Progress, Stage, Stopped, Watcher
 from reducer.reduction.wanted import INTERESTING
 from reducer.shrink import Accepted, Event, Found, PassStarted, Started, Tried
+from reducer.words import counted
 
 _WINDOW: Final = 10.0
 
@@ -141,7 +142,8 @@ class Follower:
         stage = self._stage
         best = Best(stage.tier, stage.level.key(stage.best), event.size, stage.compiles)
         self._watcher.say(
-            f"{self._clock.seconds:5.0f} s  {event.size:4} {stage.level.unit}, {stage.compiles} compiles  {event.name}"
+            f"{self._clock.seconds:5.0f} s  {counted(event.size, stage.level.unit):>15}, "
+            f"{counted(stage.compiles, 'compiles')}  {event.name}"
         )
         self._journal.note_best(best)
         try:

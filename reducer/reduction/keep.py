@@ -27,6 +27,7 @@ from reducer.ir.policies import names_of
 from reducer.ir.walk import children
 from reducer.stablehlo import Block as Region
 from reducer.stablehlo import Module
+from reducer.words import counted
 
 C = TypeVar("C")
 
@@ -111,7 +112,9 @@ def _input(pattern: str, steps: Sequence[_Step], start: C, tree: _Tree[C]) -> Ca
     if len(steps) > 1 or step.index is None or step.value is not None:
         raise InputError(f"--keep {pattern!r} cannot be read", hint="an input is named input[0], input[1], ...")
     if step.index >= len(types):
-        raise InputError(f"--keep {pattern}: the start has {len(types)} inputs", hint="the first is input[0]")
+        raise InputError(
+            f"--keep {pattern}: the start has {counted(len(types), 'inputs')}", hint="the first is input[0]"
+        )
     wanted = types[step.index]
     return lambda candidate: wanted in tree.inputs(candidate)
 

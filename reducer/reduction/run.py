@@ -28,6 +28,7 @@ from reducer.reduction.model import OpenPool, Reduced, Request, Stopped, Watcher
 from reducer.reduction.saving import remove_if_empty, require_writable
 from reducer.reduction.settings import minimise_settings
 from reducer.reduction.tiers import go_through
+from reducer.words import counted
 
 
 class Reduction:
@@ -65,7 +66,7 @@ class Reduction:
         if stage is None:
             return "nothing yet: the start is being checked"
         size = stage.level.size(stage.best)
-        return f"{stage.level.text(stage.best)}\n{size} {stage.level.unit} at the {stage.tier} tier"
+        return f"{stage.level.text(stage.best)}\n{counted(size, stage.level.unit)} at the {stage.tier} tier"
 
     def run(self) -> Reduced:
         """Do it.
@@ -103,7 +104,7 @@ class Reduction:
                 )
         journal = stack.enter_context(Journal(header, warn=self._watcher.say))
         if journal.known:
-            self._watcher.say(f"going on: {journal.known} answers are known from an earlier run")
+            self._watcher.say(f"going on with {counted(journal.known, 'answers')} of an earlier run")
         opened = stack.enter_context(ExitStack())
         pool = opened.enter_context(self._open_pool(request.target, request.jobs))
         require_compatible(pool)

@@ -18,6 +18,7 @@ from reducer.reduction.journal import Journal
 from reducer.reduction.levels import Level
 from reducer.reduction.votes import MORE_RUNS, Votes, votes_for
 from reducer.reduction.wanted import Wanted
+from reducer.words import counted
 
 C = TypeVar("C")
 
@@ -194,7 +195,7 @@ class Confirmer(Generic[C]):
 def _votes(named: str, failing: list[Result], runs: list[Result]) -> Votes:
     votes = votes_for(len(failing), len(runs))
     if votes is None:
-        said = f"{named} failed as asked for in {len(failing)} of {len(runs)} runs: too rarely to reduce it"
+        said = f"{named} failed as asked for in {len(failing)} of {counted(len(runs), 'runs')}: too rarely to reduce it"
         raise Refused(said, _rate(runs))
     return votes
 
@@ -214,8 +215,8 @@ def said_of_start(confirmed: Confirmed) -> str:
         return ""
     votes = confirmed.votes
     return (
-        f"the start is flaky: it failed as asked for in {failing} of {runs} runs; a candidate counts as failing if it "
-        f"fails {votes.needed} times within {votes.most} runs"
+        f"the start is flaky: it failed as asked for in {failing} of {counted(runs, 'runs')}; a candidate counts as "
+        f"failing if it fails {counted(votes.needed, 'times')} within {counted(votes.most, 'runs')}"
     )
 
 

@@ -17,6 +17,7 @@ from reducer.reduction.model import Candidate, Stage
 from reducer.reduction.start import Confirmer, Refused, said_of_start
 from reducer.shrink import StartError
 from reducer.stablehlo import Module
+from reducer.words import counted
 
 
 def go_through(run: Run) -> None:
@@ -158,7 +159,7 @@ def _confirmed(run: Run, tier: Tier, start: Candidate, *, last: bool) -> Stage:
     level = level_at(tier)
     first = not run.stages
     named = "the start" if first else f"what the minimum becomes at the {tier} tier"
-    run.watcher.say(f"checking {named}: {level.size(start)} {level.unit}, on {run.target}")
+    run.watcher.say(f"checking {named}: {counted(level.size(start), level.unit)}, on {run.target}")
     confirmer = Confirmer(
         run.pool,
         level,

@@ -16,6 +16,7 @@ import jinja2
 from reducer.corpus.case import Case, TierMinimum
 from reducer.ir.equations import Fill, Op, Program
 from reducer.ir.walk import equations
+from reducer.words import counted
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
@@ -35,7 +36,7 @@ def environment(*, html: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(visible=visible, line=line, plain=plain, code=code, cell=cell, fence=fence)
+    made.filters.update(visible=visible, line=line, plain=plain, code=code, cell=cell, fence=fence, counted=counted)
     return made
 
 

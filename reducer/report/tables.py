@@ -20,6 +20,7 @@ from reducer.ledger import Ledger, bytes_text, ledger_text, place_text, shape_te
 from reducer.oracle.outcome import Memory
 from reducer.oracle.target import release_order
 from reducer.report.render import line
+from reducer.words import counted
 
 _SIGNATURE_LIMIT = 240
 
@@ -112,7 +113,7 @@ def show_verification(result: Verification, console: Console | None = None) -> N
     data = result.as_json()
     names = ("as_recorded", "fixed", "changed", "damaged", "not_judged")
     counts = ", ".join(f"{data[name]} {name.replace('_', ' ')}" for name in names if data[name])
-    _line(console, f"{data['cases']} cases" + (f": {counts}" if counts else ""))
+    _line(console, counted(data["cases"], "cases") + (f": {counts}" if counts else ""))
 
 
 def verification_line(checked: Check | Damaged) -> str:
@@ -161,7 +162,7 @@ def show_ledger(ledger: Ledger, memory: Memory, console: Console | None = None) 
     sums = totals(ledger)
     _line(console, "  owed in all: " + ", ".join(f"{sums[k]} B {k}" for k in ("owed", "kept", "lost", "undecided")))
     if ledger.partitions > 1:
-        _line(console, f"  sharding chosen by the compiler, over {ledger.partitions} devices")
+        _line(console, f"  sharding chosen by the compiler, over {counted(ledger.partitions, 'devices')}")
     figures = {"host temp": memory.host_temp, "device temp": memory.temp, "argument": memory.argument}
     figures |= {"output": memory.output, "alias": memory.alias}
     said = ", ".join(f"{name} {'unknown' if size is None else f'{size} B'}" for name, size in figures.items())

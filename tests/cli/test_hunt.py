@@ -318,7 +318,7 @@ def test_failures_not_confirmed_are_not_called_none(capsys: pytest.CaptureFixtur
 
     _report(Summary(seed=5, corpus="finds", excused={"unconfirmed": 2}), None, as_json=False)
     shown = capsys.readouterr().out
-    assert "2 failing programs are not counted" in shown
+    assert "not counted: 2 failing programs whose failure is not confirmed;" in shown
     assert "--resume --seed 5" in shown
     assert "no failures found" not in shown
     _report(Summary(seed=5, corpus="finds"), None, as_json=False)

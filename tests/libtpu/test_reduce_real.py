@@ -159,7 +159,7 @@ def test_killed_and_gone_on_with_by_two_workers_it_is_the_same_folder(
     before = journal(tmp_path / "cache")
     known = {json.loads(line).get("key") for line in before}
     again, said = run(tmp_path / "out", 2, environment)
-    assert "answers are known from an earlier run" in said
+    assert "answers of an earlier run" in said
     after = journal(tmp_path / "cache")
     # What was known stands there once: it was not asked again.
     asked = [json.loads(line)["key"] for line in after[len(before) :] if "key" in json.loads(line)]

@@ -83,7 +83,7 @@ def test_all_patterns_must_hold() -> None:
         ("scan/tanh", "names nothing in the start"),
         ("cos[7]", "names nothing in the start"),
         ("name=g", "names nothing in the start"),
-        ("input[3]", "the start has 1 inputs"),
+        ("input[3]", "the start has 1 input"),
         ("input", "cannot be read"),
         ("", "cannot be read"),
         ("a b", "cannot be read"),

@@ -49,7 +49,7 @@ def record(outcome: str, libtpu: str, sha: str, **fields: str) -> OutcomeRecord:
 def test_a_page(make: Make) -> None:
     case = make().with_outcomes(record("compiled", "0.0.9", "b"), record("crashed", "0.0.42.1", "c", signature="other"))
     parsed = Strict(page([case, Damaged(Path("x"), "x: broken")], link="corpus"))
-    for words in (case.slug, case.signature, "b:f32[8,128] = tanh a", "x: broken", "1 cases of 1 families, 1 damaged"):
+    for words in (case.slug, case.signature, "b:f32[8,128] = tanh a", "x: broken", "1 case of 1 family, 1 damaged"):
         assert words in parsed.text
     # Older releases first; each cell says in words what it means.
     heads = [a["title"] for t, a in parsed.tags if t == "th" and (a.get("title") or "").startswith("sha256")]

@@ -3,6 +3,9 @@
 try:
     from reducer.cli.main import main
 except KeyboardInterrupt:  # while the command line itself is being loaded: nothing has begun, nothing is lost
+    import sys
+
+    print("scanshrink: interrupted", file=sys.stderr)
     raise SystemExit(130) from None
 
 __all__ = ["main"]

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -39,19 +39,29 @@ class Command(click.Command):
         command = ctx.command_path.partition(" ")[2] or (self.name or "")
         as_json = bool(ctx.params.get("as_json"))
         try:
-            result = super().invoke(ctx)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            return result
+            with nobody_reads():
+                result = super().invoke(ctx)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+                return result
         except ScanshrinkError as error:
             fail(command, error, as_json=as_json)
         except KeyboardInterrupt:
             say(f"scanshrink {command}: interrupted")
             sys.exit(INTERRUPTED)
-        except BrokenPipeError:
-            # The reader of our output went away (as `head` does); nothing is left to say.
-            silence_stdout()
-            ctx.exit(0)
+
+
+@contextlib.contextmanager
+def nobody_reads() -> Iterator[None]:
+    """Leave with exit code 0 when the reader of our output goes away, as `head` does: nothing is left to say.
+
+    click would make an exit code of 1 of it, which is an answer here.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        silence_stdout()
+        raise click.exceptions.Exit(0) from None
 
 
 class Group(click.Group):
@@ -62,6 +72,16 @@ class Group(click.Group):
 
 class Main(click.Group):
     """The outermost group: usage errors keep the contract, too."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line, which prints help."""
+        with nobody_reads():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; that prints its help, too."""
+        with nobody_reads():
+            return super().invoke(ctx)
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
         """Run the command line; leaves by `SystemExit` unless `standalone_mode` is false."""

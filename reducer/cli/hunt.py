@@ -120,7 +120,15 @@ def hunt(
                 kinds=_kinds(wish),
                 timeout=timeout,
             )
-        except KeyboardInterrupt:  # before the hunt began: nothing was found, and what was saved before is untouched
+        except KeyboardInterrupt:
+            # First of all a word: what JSON is made with takes seconds to import.
+            if interrupts.delivered:
+                say("ended at once: what was saved so far is in the corpus")
+            else:
+                say("ended before the first program: nothing was found, and what was saved before is as it was")
+            if not as_json:
+                return
+            interrupts.deliver(lambda: None)
             from reducer.hunt.finds import Summary
 
             summary = Summary(corpus=str(folder), seed=seed or 0, interrupted=True)
@@ -168,15 +176,16 @@ def _hunt(
     from reducer.hunt.workshop import RealWorkshop
     from reducer.oracle.beside import BesideOracle
     from reducer.oracle.programs import ProgramOracle
-    from reducer.reduction.saving import require_writable
+    from reducer.reduction.saving import remove_if_empty, require_writable
     from reducer.report.markdown import markdown
     from strategies import hunting
 
     known = _known(excluded)
     want_ledger = any(kind not in ("error", "flaky") for kind in kinds)
     seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
-    require_writable(folder, "--corpus")
     with contextlib.ExitStack() as stack:
+        if require_writable(folder, "--corpus"):
+            stack.callback(remove_if_empty, folder)
         progress = stack.enter_context(make_progress())
         progress.say(f"hunting on {target}, seed {seed}; starting {counted(jobs, 'workers')} ...")
         pool = stack.enter_context(open_pool(target, jobs, timeout=timeout))

@@ -30,6 +30,11 @@ class Interrupts:
         """From now on each signal calls `to`, which must not block."""
         self._to = to
 
+    @property
+    def delivered(self) -> bool:
+        """Whether there is something to lose."""
+        return self._to is not None
+
     def __enter__(self) -> Interrupts:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # nohup asks for hang-ups to be ignored. A shell ignores SIGINT for what it puts into the background, but

@@ -141,6 +141,9 @@ def test_ctrl_c_before_the_hunt_begins(tmp_path: Path, pools: Opened, monkeypatc
     monkeypatch.setattr(session, "resolve_target", resolve)
     data, code = machine("hunt", "--seed", "7", "--corpus", str(tmp_path))
     assert (code, data["interrupted"], data["generated"], data["target"]) == (0, True, 0, None)
+    ran = invoke("hunt", "--seed", "7", "--corpus", str(tmp_path))
+    said = "ended before the first program: nothing was found, and what was saved before is as it was\n"
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", said)
     assert list(tmp_path.iterdir()) == []
     assert pools.calls == []
 
@@ -155,9 +158,11 @@ def test_ctrl_c_while_workers_start(tmp_path: Path, pools: Opened) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "open_pool", Starting(on_host))
-        ran = invoke("hunt", "--seed", "7", "--corpus", str(tmp_path))
+        ran = invoke("hunt", "--seed", "7", "--corpus", str(tmp_path / "new"))
     assert ran.exit_code == 0
-    assert "no failures found" in ran.stdout
+    assert "ended before the first program" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert ran.stdout == ""
     del pools
 
 

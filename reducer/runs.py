@@ -271,6 +271,11 @@ def _summary(
         except InputError as error:  # a module beyond the limit, or somebody deleted it meanwhile
             troubles.append(str(error))
     died = sum(capture.outcome == "died" for capture in captures)
+    if count("locked"):
+        troubles.append(
+            "another process holds libtpu's lock file; where none of them uses a TPU, ALLOW_MULTIPLE_LIBTPU_LOAD=1 lets "
+            "each load libtpu"
+        )
     return Run(
         status=status if status >= 0 else 128 - status,
         signal=_signal_name(-status) if status < 0 else "",

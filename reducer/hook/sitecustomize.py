@@ -2,6 +2,7 @@
 
 It runs under whatever Python and JAX the user has, so it needs the standard library alone and loads little of it, and
 it must change nothing: what it does beside the user's work may fail, and then costs a line on standard error, once.
+It stays one file, however long: Python finds it by its name, in an environment that has nothing else of ours.
 
 A module is written before it is compiled, because the compiler may take the process down, and deleted again if it
 compiles. What a finished capture holds is said in `reducer.captures`, which reads them. Per process, a log in the
@@ -100,6 +101,7 @@ class _Finder:
 
 def _patch_compiler(module: Any) -> None:
     """Come between JAX and the compiler."""
+    import atexit
     import functools
     import inspect
 
@@ -118,7 +120,20 @@ def _patch_compiler(module: Any) -> None:
         register = getattr(sys.modules.get("jax._src." + name), "register_exclusion", None)
         if register is not None:
             register(__file__)
+    atexit.register(_note_lock)
     _log("hooked", executable=sys.executable)
+
+
+def _note_lock() -> None:
+    """What the process ended with, if that was libtpu's lock file: it is said before there is any module."""
+    error: BaseException | None = getattr(sys, "last_value", None)  # of the traceback that Python has printed
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if "lockfile" in str(error):
+            _log("locked")
+            return
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
 
 
 def _on_event(event: str, **_: object) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,31 @@ lowered = jax.jit(step).lower(x)
 WAITS = "compiler_that(lambda: (print('compiling', flush=True), time.sleep(600)))"
 
 
+LOCKED = """
+import jax
+try:
+    raise RuntimeError("ABORTED: Internal error when accessing libtpu multi-process lockfile.")
+except RuntimeError as error:
+    raise ValueError("no topology") from error
+"""
+
+
 def said(ran: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     """The object of ``--json``."""
     data = json.loads(ran.stderr.splitlines()[-1])
     assert (data["schema"], data["command"]) == (1, "capture")
     return data
+
+
+def test_a_lock_that_another_process_holds_is_said_with_what_to_do(run: Capture, script: Script) -> None:
+    ran = run("--", sys.executable, script(LOCKED))
+    assert ran.returncode == 1
+    assert (
+        "scanshrink capture: warning: another process holds libtpu's lock file; where none of them uses a TPU, "
+        "ALLOW_MULTIPLE_LIBTPU_LOAD=1 lets each load libtpu\n"
+    ) in ran.stderr
+    handled = run("--", sys.executable, script(f"try:\n{textwrap.indent(LOCKED, ' ')}\nexcept ValueError: pass"))
+    assert (handled.returncode, "lock file" in handled.stderr) == (0, False)
 
 
 CALLS = {

@@ -64,7 +64,8 @@ def test_a_library_that_is_not_there_is_not_judged(tmp_path: Path) -> None:
     text = repro_script(seed("flat"), BITCAST, topology="v5e:2x2")
     done = run(text, tmp_path, TPU_LIBRARY_PATH=str(tmp_path / "libtpu.so"))
     assert done.returncode == 3
-    assert "was not loaded" in done.stdout
+    assert done.stdout.startswith("CANNOT JUDGE: ")
+    assert "there is no such file" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,19 @@ def test_it_says_what_was_loaded_expected_and_seen(judge: Any, capsys: pytest.Ca
     assert "happened: crashed SIGABRT\n          F1130" in out
 
 
-def test_another_library_than_asked_for_is_not_judged(judge: Any) -> None:
-    assert judge(REJECTED, asked_for="/elsewhere/libtpu.so") == 3
-    assert judge(REJECTED, asked_for="/lib/libtpu.so") == 0
+def test_another_library_than_asked_for_is_not_judged(
+    judge: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wish = tmp_path / "libtpu.so"
+    assert judge(REJECTED, asked_for=str(wish)) == 3
+    assert capsys.readouterr().out == f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish}: there is no such file\n"
+    wish.touch()
+    assert judge(REJECTED, asked_for=str(wish)) == 3
+    out = capsys.readouterr().out
+    assert "/lib/libtpu.so (not that of TPU_LIBRARY_PATH)\n" in out
+    assert out.endswith(f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish} was not loaded\n")
+    assert judge({**REJECTED, "path": str(wish)}, asked_for=str(wish)) == 0
+    assert f"{wish} (TPU_LIBRARY_PATH)\n" in capsys.readouterr().out
 
 
 # -- fragments ----------------------------------------------------------------------------------------------------

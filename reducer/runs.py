@@ -273,8 +273,8 @@ def _summary(
     died = sum(capture.outcome == "died" for capture in captures)
     if count("locked"):
         troubles.append(
-            "another process holds libtpu's lock file; where none of them uses a TPU, ALLOW_MULTIPLE_LIBTPU_LOAD=1 lets "
-            "each load libtpu"
+            "another process holds libtpu's lock file; where none of them uses a TPU, ALLOW_MULTIPLE_LIBTPU_LOAD=1 "
+            "lets each load libtpu"
         )
     return Run(
         status=status if status >= 0 else 128 - status,

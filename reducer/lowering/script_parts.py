@@ -278,7 +278,7 @@ def main():
     if "path" in steps:
         name = steps["libtpu"] or (known and known[0].get("libtpu")) or "of unknown release"
         there = bool(wish) and os.path.realpath(wish) == os.path.realpath(steps["path"])
-        origin = "TPU_LIBRARY_PATH" if there else "not that of TPU_LIBRARY_PATH" if wish else "TPU_LIBRARY_PATH is not set"
+        origin = "TPU_LIBRARY_PATH" + ("" if there else ": another one" if wish else " is not set")
         print(f"libtpu:   {name}, {steps['path']} ({origin})\\n          sha256 {steps['sha256']}")
     versions = f"{jax.__version__}, jaxlib {importlib.metadata.version('jaxlib')}"
     print(f"jax:      {versions}, for {steps.get('device', TOPOLOGY)}")

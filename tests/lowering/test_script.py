@@ -169,7 +169,7 @@ def test_another_library_than_asked_for_is_not_judged(
     wish.touch()
     assert judge(REJECTED, asked_for=str(wish)) == 3
     out = capsys.readouterr().out
-    assert "/lib/libtpu.so (not that of TPU_LIBRARY_PATH)\n" in out
+    assert "/lib/libtpu.so (TPU_LIBRARY_PATH: another one)\n" in out
     assert out.endswith(f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish} was not loaded\n")
     assert judge({**REJECTED, "path": str(wish)}, asked_for=str(wish)) == 0
     assert f"{wish} (TPU_LIBRARY_PATH)\n" in capsys.readouterr().out

@@ -90,8 +90,7 @@ def certified_module(
     events: Events | None = None,
 ) -> Case:
     """`certified` for the minimum at the StableHLO tier, which a case only names the file of: `module` is in it."""
-    form = next((form for form in (inlined, tidied) if form(module) == module), numbered)
-    around = module_neighbours(module, form)
+    around = module_neighbours(module, form_of_module(module))
     made = certificate(
         module,
         around,
@@ -103,6 +102,11 @@ def certified_module(
         events=events,
     )
     return with_certificate(case, "stablehlo", made)
+
+
+def form_of_module(module: Module) -> Callable[[Module], Module]:
+    """The strongest normal form a module is in: the one its neighbours are compared in."""
+    return next((form for form in (inlined, tidied) if form(module) == module), numbered)
 
 
 def certificate(
@@ -149,6 +153,25 @@ def certificate(
             for one, entry in zip(around, made.entries, strict=True)
         ),
     )
+
+
+def outdated(stored: Certificate | None, minimum: Program | Module) -> bool:
+    """Whether a certificate has to be made (anew): there is none, or it is of another neighbourhood than today's.
+
+    No compiler is asked: neighbours are compared by the step that leads to them and their identity.
+    """
+    if stored is None:
+        return True
+    steps: list[tuple[str, str, str]]
+    if isinstance(minimum, Program):
+        name = NAME
+        steps = [(n.kind, n.description, identity(n.program)) for n in neighbours(minimum, form_of(minimum))]
+    else:
+        name = MODULE_NAME
+        around = module_neighbours(minimum, form_of_module(minimum))
+        steps = [(n.kind, n.description, module_identity(n.program)) for n in around]
+    named = [(kind, edit, key[:_DIGITS]) for kind, edit, key in steps]
+    return stored.neighbourhood != name or [(n.kind, n.edit, n.key) for n in stored.neighbours] != named
 
 
 def with_certificate(case: Case, tier: Tier, made: Certificate) -> Case:
@@ -292,6 +315,7 @@ __all__ = [
     "certified",
     "certified_module",
     "explained",
+    "outdated",
     "program_of",
     "recheck",
     "with_certificate",

@@ -16,6 +16,8 @@ from reducer.corpus.case import Case, Tier
 from reducer.corpus.runner import ask_case
 from reducer.errors import InputError
 from reducer.evidence import Recheck, certified, certified_module, recheck
+from reducer.ir.equations import Program
+from reducer.oracle.base import Oracle
 from reducer.oracle.beside import BesideOracle, comparison_of
 from reducer.oracle.modules import ModuleOracle
 from reducer.oracle.outcome import Result
@@ -74,17 +76,22 @@ def _recheck(item: Item, case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck
     for tier, minimum in case.tiers.items():
         if minimum.certificate is None:
             continue
-        if minimum.program is not None:
-            compared = comparison_of(case.kind, case.signature)
-            alone = ProgramOracle(pool, want_ledger=True)
-            made = certified(case, tier, alone if compared is None else BesideOracle(pool, compared))
-        else:
-            module = stored_of(item)[tier]
-            assert isinstance(module, Module)
-            made = certified_module(case, module, ModuleOracle(pool, want_ledger=True))
-        now = made.tiers[tier].certificate
+        now = made_anew(case, tier, stored_of(item)[tier], pool).tiers[tier].certificate
         assert now is not None
         yield tier, recheck(minimum.certificate, now, case.signature)
+
+
+def made_anew(case: Case, tier: Tier, minimum: Program | Module, pool: Pool) -> Case:
+    """The case with the certificate of one of its minima, asked for anew."""
+    if isinstance(minimum, Module):
+        return certified_module(case, minimum, ModuleOracle(pool, want_ledger=True))
+    return certified(case, tier, oracle_of(case, pool))
+
+
+def oracle_of(case: Case, pool: Pool) -> Oracle[Program]:
+    """What judges programs the way the case's failure is told: alone, or compared with others."""
+    compared = comparison_of(case.kind, case.signature)
+    return ProgramOracle(pool, want_ledger=True) if compared is None else BesideOracle(pool, compared)
 
 
 def show(case: Case, rechecks: dict[Tier, Recheck]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from reducer.cli.certify import certify
 from reducer.cli.common import Group, default_jobs, emit_json, jobs_option, json_option, say
 from reducer.cli.inputs import existing
 from reducer.cli.session import warn
@@ -32,6 +33,9 @@ def corpus() -> None:
     \b
     Example: scanshrink corpus verify corpus --libtpu 0.0.50.1
     """
+
+
+corpus.add_command(certify)
 
 
 @corpus.command("list")

@@ -31,10 +31,11 @@ def pools(monkeypatch: pytest.MonkeyPatch, answers: Callable[[Job], Answer]) -> 
             options=check_options(options),  # type: ignore[arg-type]
         )
 
-    from reducer.cli import certificates, check
+    from reducer.cli import certificates, certify, check
 
     monkeypatch.setattr(session, "open_pool", opened)
     monkeypatch.setattr(check, "open_pool", opened)
     monkeypatch.setattr(certificates, "open_pool", opened)
+    monkeypatch.setattr(certify, "open_pool", opened)
     monkeypatch.setattr(session, "resolve_target", resolve)
     return opened

@@ -36,7 +36,7 @@ class Scope:
         """The value in that memory space, transferred if it is elsewhere."""
         if self.b.type(value).memory == memory:
             return value
-        # JAX (0.10 to 0.12) cannot transpose a move to the host, unless nothing depends on it.
+        # A move to the host can be differentiated (JAX is told where the value comes from); none is drawn so far.
         return self.b.transfer(self.stopped(value) if memory == "host" else value, memory)
 
     def stopped(self, value: Arg) -> Arg:

@@ -31,10 +31,11 @@ Metadata = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Context:
-    """What all blocks of one text share: policies by the names of their constants."""
+    """What all blocks of one text share: policies by the names of their constants, and whether JAX differentiates it."""
 
     typed: bool
     policies: Mapping[Policy, str] = field(default_factory=dict)
+    differentiated: bool = False
 
     def scope(self, closed_over: Sequence[Value] = ()) -> Scope:
         """The names of a new function that uses some values of the functions around it."""
@@ -180,12 +181,18 @@ class Writer:
                 return lambda: self._fill(eqn)
             case Name(arg=arg, name=name):
                 return lambda: call("checkpoint_name", *self.take((arg,)), texts.quote(name))
-            case Transfer(arg=arg, memory=memory):
-                return lambda: call("jax.device_put", *self.take((arg,)), texts.space(memory))
+            case Transfer():
+                return lambda: self._transfer(eqn)
             case ShardingConstraint(arg=arg, spec=spec):
                 return lambda: call("lax.with_sharding_constraint", *self.take((arg,)), texts.spec(spec))
             case _:
                 return None
+
+    def _transfer(self, eqn: Transfer) -> Expr:
+        # Where a value that goes to the host comes from is what JAX has to be told to transpose the move.
+        told = eqn.memory == "host" and self.context.differentiated and self.type(eqn.arg).inexact
+        source = texts.space("device") if told else None
+        return call("jax.device_put", *self.take((eqn.arg,)), texts.space(eqn.memory), src=source)
 
     def _op(self, eqn: Op) -> Expr:
         outs = tuple(var.type for var in eqn.outs)

@@ -87,7 +87,7 @@ def emit(program: Program, *, typed: bool = False) -> str:
 
 def emit_text(program: Program, *, typed: bool = False) -> Text:
     """As `emit`, in two parts."""
-    context = Context(typed, _policies(program))
+    context = Context(typed, _policies(program), program.gradient is not None)
     function, inputs = _function(program, context)
     parts = [f"{name} = {policy_text(policy)}" for policy, name in context.policies.items()]
     if typed:

@@ -326,6 +326,20 @@ def test_host_inputs_and_results_are_placed_on_the_host() -> None:
     assert results.count('mhlo.memory_kind = "pinned_host"') == 1
 
 
+def test_a_differentiated_move_to_the_host_says_where_it_comes_from() -> None:
+    """Without that JAX cannot transpose it; where nothing is differentiated, or no number, the text stays short."""
+    b = Builder()
+    x, n = b.param(parse_type("f32[8]")), b.param(parse_type("i32[8]"))
+    h, m = b.transfer(b.op("sin", x), "host"), b.transfer(n, "host")
+    block = b.block(b.op("sin", b.transfer(h, "device")), m)
+    gradient = Program(block, gradient=Grad((0,)))
+    text = emit(gradient)
+    assert "jax.device_put(y, jax.memory.Space.Host, src=jax.memory.Space.Device)" in text
+    assert text.count("src=") == 1
+    assert "src=" not in emit(Program(block))
+    assert "stablehlo.cosine" in lowered(gradient)
+
+
 @pytest.mark.parametrize("key", ["key<fry>", "key<rbg>", "key<urbg>"])
 def test_keys_are_inputs(key: str) -> None:
     b = Builder()

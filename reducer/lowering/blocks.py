@@ -31,7 +31,7 @@ Metadata = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Context:
-    """What all blocks of one text share: policies by the names of their constants, and whether JAX differentiates it."""
+    """What all blocks of one text share. `policies`: the names of their constants; `differentiated`: by JAX."""
 
     typed: bool
     policies: Mapping[Policy, str] = field(default_factory=dict)

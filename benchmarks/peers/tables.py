@@ -16,8 +16,8 @@ _HEADS = (
     "not 1-minimal", "same signature", "stopped",
 )  # fmt: skip
 _EQUAL_HEADS = (
-    "", "starts", "to its end : scanshrink to that size", "at least 4", "to that size : scanshrink to that size",
-    "at least 4", "scanshrink to its end : to its end", "scanshrink smaller / equal / larger", "stopped",
+    "", "starts", "peer's end : scanshrink at its size", "≥ 4", "both at that size", "≥ 4",
+    "scanshrink's end : peer's end", "scanshrink smaller / equal / larger", "peer stopped",
 )  # fmt: skip
 _KINDS = ("hunt", "seed", "captured", "embedded")
 #: Times as many compiles as scanshrink that are wanted of every other reducer.
@@ -108,6 +108,19 @@ def at_equal_size(level: str, scores: Iterable[Score], order: Sequence[str]) -> 
     return table(_EQUAL_HEADS, rows)
 
 
+def smallest(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:
+    """Who ends smallest in the median."""
+    mine = [s for s in scores if s.level == level]
+    medians = {
+        name: statistics.median(found) for name in order if (found := [s.size for s in mine if s.contender == name])
+    }
+    least = min(medians.values())
+    first = ", ".join(name for name, size in medians.items() if size == least)
+    others = [size for size in medians.values() if size != least]
+    then = f"; the next reaches {min(others):g}" if others else ""
+    return f"The smallest in the median: {first}, {least:g} equations{then}."
+
+
 def of_level(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:
     """One size class: every contender on the starts it was run on; medians."""
     mine = [s for s in scores if s.level == level]
@@ -179,7 +192,8 @@ def sections(scores: Sequence[Score], order: Sequence[str], starts: Sequence[Sta
     for level in LEVELS:
         if any(s.level == level for s in scores):
             text += f"\n### {level.capitalize()} of equations\n\n{of_level(level, scores, order)}\n"
-            text += "\nCompiles of each beside scanshrink's, medians over the starts:\n\n"
+            text += f"\n{smallest(level, scores, order)}\n"
+            text += "\nCompiles of each beside scanshrink's on the same starts, medians of the ratios:\n\n"
             text += f"{at_equal_size(level, scores, order)}\n"
     ours = {level: [s for s in scores if s.contender == OURS and s.level == level] for level in LEVELS}
     rows = [our_row(level, found) for level, found in ours.items() if found]

@@ -6,6 +6,7 @@ not count. Workers take questions in the order in which they are put; one that h
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import Future
 
 from peers.recording import Recorded, Recorder, result_of
@@ -83,6 +84,13 @@ class SimulatedOracle:
             self._queue.remove(question)
             return True
         return False
+
+    def pause(self, questions: Collection[Future[Result]]) -> None:
+        """Let time pass until one of these questions is answered."""
+        self._assign(self.now)
+        if not any(question.done() for question in questions):
+            begun = [one for one in questions if isinstance(one, _Question) and one.begins is not None]
+            self.advance_to(min(begun, key=lambda one: one.ends))
 
     def advance_to(self, question: _Question) -> None:
         """Let time pass until a question is answered."""

@@ -102,7 +102,14 @@ class Replay:
 def replay(start: Start, recorder: Recorder, workers: int) -> Replay:
     """The same reduction with so many workers, each compile taking the seconds that were recorded."""
     oracle = SimulatedOracle(recorder, workers)
-    shrunk = shrink_program(start.program, oracle, fails_as(start.label), level=tier_of(start.program), label=label_of)
+    shrunk = shrink_program(
+        start.program,
+        oracle,
+        fails_as(start.label),
+        level=tier_of(start.program),
+        label=label_of,
+        pause=oracle.pause,
+    )
     return Replay(oracle.now, shrunk.program, shrunk.compiles)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from reducer.errors import ProgramError
 from reducer.oracle.base import Oracle
@@ -14,6 +14,15 @@ from reducer.passes.base import Candidate
 from reducer.shrink.model import Tier
 
 C = TypeVar("C")
+
+#: Waits until one of some answers is there, at least.
+Pause: TypeAlias = Callable[[Collection[Future[Result]]], object]
+
+
+def first_of(futures: Collection[Future[Result]]) -> None:
+    """The `Pause` of oracles whose time is everybody's."""
+    wait(futures, return_when=FIRST_COMPLETED)
+
 
 Standing = Literal["invalid", "unchanged", "larger", "known", "open"]
 
@@ -40,8 +49,9 @@ def costs_a_compile(result: Result) -> bool:
 class Questions(Generic[C]):
     """The oracle with a memory. Results are kept for the whole run, so no candidate is asked about twice."""
 
-    def __init__(self, oracle: Oracle[C], tier: Tier[C], form: Callable[[C], C]) -> None:
+    def __init__(self, oracle: Oracle[C], tier: Tier[C], form: Callable[[C], C], pause: Pause) -> None:
         self._oracle = oracle
+        self._wait = pause
         self._tier = tier
         self.form = form
         self._answers: dict[str, Result] = {}
@@ -73,17 +83,28 @@ class Questions(Generic[C]):
             return Prepared("invalid")
         return Prepared("open", candidate, key, order)
 
-    def submit(self, prepared: Prepared[C]) -> None:
-        """Put a question, unless it is under way or answered."""
+    @property
+    def under_way(self) -> int:
+        """How many questions were put and are not answered yet."""
+        return sum(not future.done() for future in self._waiting.values())
+
+    def known(self, prepared: Prepared[C]) -> Result | None:
+        """The answer, if there is one, committed or not: it depends on the workers."""
+        return self._answers.get(prepared.key)
+
+    def submit(self, prepared: Prepared[C]) -> bool:
+        """Put a question, unless it is under way or answered; True if it was put."""
         key = prepared.key
         if key in self._answers or key in self._waiting:
-            return
+            return False
         assert prepared.candidate is not None
         try:
             self._waiting[key] = self._oracle.submit(prepared.candidate)
         except ProgramError as error:
             # Nothing the compiler could be asked: an operation that has no text, say.
             self._answers[key] = Result(Invalid(str(error)))
+            return False
+        return True
 
     def answer(self, prepared: Prepared[C]) -> Result:
         """Wait for the answer and commit it: from here on it counts.
@@ -110,6 +131,21 @@ class Questions(Generic[C]):
         self._answers[key] = result
         self.asked += costs_a_compile(result) and not result.cached
 
+    def answered(self, prepared: Prepared[C]) -> bool:
+        """Whether `answer` would not have to wait."""
+        waiting = self._waiting.get(prepared.key)
+        return waiting is None or waiting.done()
+
+    def pause(self) -> None:
+        """Wait until some answer comes, and take in all that have come."""
+        self._wait(list(self._waiting.values()))
+        self._take_in()
+
+    def _take_in(self) -> None:
+        for key, future in list(self._waiting.items()):
+            if future.done() and future.exception() is None:
+                self._collect(key, future.result())
+
     def committed(self, prepared: Prepared[C]) -> bool:
         """True if the answer has counted before; unlike `known`, this is the same for any number of workers."""
         return prepared.key in self._committed
@@ -122,8 +158,8 @@ class Questions(Generic[C]):
 
     def forget(self) -> None:
         """Withdraw the questions nobody waits for any more; one that already runs keeps its place and its answer."""
+        self._take_in()
         for key, future in list(self._waiting.items()):
             if future.cancel():
                 del self._waiting[key]
-            elif future.done() and future.exception() is None:
-                self._collect(key, future.result())
+        self._take_in()

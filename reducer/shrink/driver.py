@@ -17,22 +17,21 @@ is there twice, the other one may end smaller.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from reducer.oracle.base import Oracle
 from reducer.oracle.outcome import Result
 from reducer.passes.base import Edits, Pass, Proposal
+from reducer.shrink.ask import Pause, first_of
+from reducer.shrink.course import Course, Habits
 from reducer.shrink.model import Event, Shrunk, Tier
 from reducer.shrink.run import Run, Spent, StartError
 
 C = TypeVar("C")
 
-#: Runs without progress, one after the other, after which a pass is on probation.
-PATIENCE: Final = 3
 #: What the second way from the start may cost: half of the first, and so many compiles more.
 SECOND: Final = 10
 
@@ -48,6 +47,7 @@ def shrink(
     restart: bool = True,
     label: Callable[[Result], str | None] | None = None,
     events: Callable[[Event[C]], None] | None = None,
+    pause: Pause = first_of,
 ) -> Shrunk[C]:
     """Make `start` smaller while it fails as wanted.
 
@@ -61,15 +61,17 @@ def shrink(
         restart: go the whole way once more with edits in the opposite order.
         label: names any failure, so that others met on the way are kept; None for what is no failure.
         events: is told what happens. It may raise to stop the run; `KeyboardInterrupt` does as well.
+        pause: waits for answers; an oracle under a simulated clock has its own way.
 
     Raises:
         StartError: the start does not fail as wanted.
         WorkerError, TargetError: the oracle cannot answer any more.
     """
-    run = Run(oracle, wanted, tier, label, events, budget)
+    run = Run(oracle, wanted, tier, label, events, budget, pause)
+    strategy = _Strategy(run, passes)
     try:
-        run.begin(start)
-        _Strategy(run, passes).to_the_end(restart=restart)
+        run.begin(start, strategy.course)
+        strategy.to_the_end(restart=restart)
         minimal = True
     except Spent:
         minimal = False
@@ -79,15 +81,17 @@ def shrink(
 
 
 class _Strategy(Generic[C]):
-    """Which pass is run when."""
+    """The phases of a reduction: ordinary passes, late ones, and once more from the start."""
 
     def __init__(self, run: Run[C], passes: Sequence[Pass[C]]) -> None:
         self._run = run
-        self._ordinary = [one for one in passes if not one.late]
-        self._late = [one for one in passes if one.late]
-        self._idle: set[tuple[str, str]] = set()
-        self._once: set[str] = set()
-        self._failed: Counter[str] = Counter()
+        self._ordinary = tuple(one for one in passes if not one.late)
+        self._late = tuple(one for one in passes if one.late)
+        self._habits = Habits()
+
+    def course(self, best: C, key: str, order: Any) -> Course[C]:
+        """The first course."""
+        return Course(self._ordinary, best, key, order)
 
     def to_the_end(self, *, restart: bool) -> None:
         """Everything, until nothing brings anything. A spent budget leaves by exception."""
@@ -114,40 +118,15 @@ class _Strategy(Generic[C]):
             self._ordinarily()
 
     def _oppositely(self) -> None:
-        self._rounds([opposite(one) for one in self._ordinary])
+        self._rounds(tuple(opposite(one) for one in self._ordinary))
         self._run.stronger_form()
 
-    def _rounds(self, passes: Sequence[Pass[C]]) -> bool:
+    def _rounds(self, passes: tuple[Pass[C], ...]) -> bool:
         """Run these passes until a round brings nothing; True if any brought something."""
-        any_progress = False
-        while self._round(passes):
-            any_progress = True
-        return any_progress
-
-    def _round(self, passes: Sequence[Pass[C]]) -> bool:
-        """One round: the passes in their order, then those on probation if the others brought nothing."""
-        patient = [one for one in passes if self._failed[one.name] < PATIENCE]
-        probation = [one for one in passes if self._failed[one.name] >= PATIENCE]
-        progress = False
-        for group in (patient, probation):
-            for i, one in enumerate(group):
-                left = len(group) - 1 - i + (len(probation) if group is patient else 0)
-                progress = self._once_more(one, left) or progress
-            if progress:
-                break
-        return progress
-
-    def _once_more(self, one: Pass[C], left: int) -> bool:
-        key = self._run.key
-        if (one.name, key) in self._idle or (one.one_shot and one.name in self._once):
-            return False
-        self._once.add(one.name)
-        if self._run.run_pass(one, left):
-            self._failed[one.name] = 0
-            return True
-        self._failed[one.name] += 1
-        self._idle.add((one.name, key))
-        return False
+        run = self._run
+        end = run.follow(Course(passes, run.best, run.key, run.order, self._habits))
+        self._habits = end.habits
+        return end.any_progress
 
 
 def opposite(one: Pass[C]) -> Pass[C]:

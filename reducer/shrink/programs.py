@@ -18,6 +18,7 @@ from reducer.neighbourhood import steps
 from reducer.oracle.base import Oracle
 from reducer.oracle.outcome import Result
 from reducer.passes import PASSES, Candidate, Pass
+from reducer.shrink.ask import Pause, first_of
 from reducer.shrink.driver import shrink
 from reducer.shrink.model import Event, Shrunk, Tier
 
@@ -63,6 +64,7 @@ def shrink_program(
     restart: bool = True,
     label: Callable[[Result], str | None] | None = None,
     events: Callable[[Event[Program]], None] | None = None,
+    pause: Pause = first_of,
 ) -> Shrunk[Program]:
     """`shrink` with all passes for programs and the final sweep of the neighbourhood: the result is 1-minimal.
 
@@ -82,4 +84,5 @@ def shrink_program(
         restart=restart,
         label=label,
         events=events,
+        pause=pause,
     )

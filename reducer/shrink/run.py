@@ -5,36 +5,30 @@ Verdicts are committed in the order of proposals, whatever order the answers com
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from reducer.errors import ProgramError, ScanshrinkError
 from reducer.oracle.base import Oracle
-from reducer.oracle.outcome import Invalid, Result, message_of, word
-from reducer.passes.base import Pass
-from reducer.shrink.ask import Prepared, Questions
+from reducer.oracle.outcome import Result, message_of, word
+from reducer.shrink.ask import Pause, Prepared, Questions
+from reducer.shrink.course import Course
 from reducer.shrink.model import (
     Accepted,
     Event,
     Finished,
     Found,
-    PassFinished,
-    PassStarted,
-    PassStats,
     Shrunk,
     SideFind,
     Started,
     Tier,
     Tried,
 )
-from reducer.shrink.search import Search, begin
+from reducer.shrink.plan import Node, Plan, Planner
+from reducer.shrink.tally import Tally
 
 C = TypeVar("C")
-
-#: How far the driver looks ahead for something to ask, in candidates that need no question, per free worker.
-_LOOKAHEAD = 64
 
 
 class StartError(ScanshrinkError):
@@ -49,12 +43,6 @@ class StartError(ScanshrinkError):
 
 class Spent(Exception):
     """The budget is used up."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Step(Generic[C]):
-    search: Search[C]
-    prepared: Prepared[C]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +72,16 @@ class Run(Generic[C]):
         label: Callable[[Result], str | None] | None,
         events: Callable[[Event[C]], None] | None,
         budget: int | None,
+        pause: Pause,
     ) -> None:
         self.tier = tier
         self.wanted = wanted
         self.label = label
         self.emit: Callable[[Event[C]], None] = events or (lambda _: None)
         self.budget = budget
-        self.questions = Questions(oracle, tier, tier.forms[-1])
-        self.stats: dict[str, PassStats] = {}
+        self.questions = Questions(oracle, tier, tier.forms[-1], pause)
+        self.tally = Tally(self.questions, tier.size, self.emit)
+        self.planner = Planner(self.questions, self._accepts)
         self.history: list[tuple[int, int]] = []
         self.finds: dict[str, tuple[Any, SideFind[C]]] = {}
         self.start_size = 0
@@ -102,8 +92,11 @@ class Run(Generic[C]):
         self.path: set[str] = set()
         self._trial: set[str] | None = None
 
-    def begin(self, start: C) -> None:
-        """Find the strongest normal form under which the start fails as wanted."""
+    def begin(self, start: C, course: Callable[[C, str, Any], Course[C]]) -> None:
+        """Find the strongest normal form under which the start fails as wanted.
+
+        `course` is what comes after that: its first questions are asked while the start is compiled.
+        """
         self.start_size = self.tier.size(start)
         failure: ProgramError | None = None
         last: Result | None = None
@@ -115,10 +108,11 @@ class Run(Generic[C]):
                 failure = error
                 continue
             prepared = Prepared("open", candidate, self.tier.key(candidate), self.tier.order_key(candidate))
+            self.form, self.questions.form = number, form
+            first = course(candidate, prepared.key, prepared.order)
+            self._wait_for(prepared, self.planner.first(first))
             last = self.questions.answer(prepared)
             if self.wanted(last):
-                self.form = number
-                self.questions.form = form
                 self._adopt(prepared, last)
                 self.path.clear()
                 self.emit(Started(candidate, self.tier.size(candidate), number))
@@ -144,8 +138,11 @@ class Run(Generic[C]):
     def _accept(self, name: str, prepared: Prepared[C], result: Result) -> None:
         self._adopt(prepared, result)
         if self._trial is None:
-            size = self.tier.size(self.best)
-            self.emit(Accepted(name, self.best, size, self.questions.compiles, result))
+            self._emit_accepted(name)
+
+    def _emit_accepted(self, name: str) -> None:
+        size = self.tier.size(self.best)
+        self.emit(Accepted(name, self.best, size, self.questions.compiles, self.result))
 
     def standing(self) -> Best[C]:
         """The best candidate with all that goes with it, to come back to."""
@@ -199,89 +196,67 @@ class Run(Generic[C]):
                 return True
         return False
 
-    def run_pass(self, one: Pass[C], left: int) -> bool:
-        """One run of one pass; True if something was accepted."""
-        self.emit(PassStarted(one.name, one.description, left))
-        before = self.questions.compiles
-        size = self.tier.size(self.best)
-        counts = dict.fromkeys(("proposed", "invalid", "repeated", "accepted"), 0)
-        try:
-            self._walk(one, counts)
-        finally:
-            run = PassStats(
-                runs=1,
-                compiles=self.questions.compiles - before,
-                removed=size - self.tier.size(self.best),
-                **counts,
-            )
-            self.stats[one.name] = _sum(self.stats.get(one.name, PassStats()), run)
-        self.emit(PassFinished(one.name, run))
-        return counts["accepted"] > 0
+    def follow(self, course: Course[C]) -> Course[C]:
+        """Follow a course to its end, asking what has to be asked; the course as it is at its end."""
+        node = Node(course.started(), self.questions.prepare)
+        self.tally.tell(node)
+        plan = self.planner.plan(node)
+        while plan is not None:
+            asked = plan.steps[plan.at].node
+            result = self._ask(plan.question, plan)
+            accepted = self._accepts(plan.question, result)
+            if accepted:
+                self._adopt(plan.question, result)
+            decided, plan = plan.after(accepted=accepted)
+            for step in decided:
+                self.tally.decided(step)
+                if step.node is asked:
+                    self._announce(asked, result, accepted)
+                node = step.following()
+                self.tally.tell(node)
+            if not any(step.node is asked for step in decided):
+                self._announce(asked, result, accepted)
+            plan = plan or self.planner.plan(node)
+        return node.course
 
-    def _walk(self, one: Pass[C], counts: dict[str, int]) -> None:
-        ahead: deque[_Step[C]] = deque()
-        search: Search[C] | None = begin(one.propose, self.best)
-        while True:
-            search = self._look_ahead(ahead, search)
-            if not ahead:
-                return
-            step = ahead.popleft()
-            counts["proposed"] += 1
-            standing = step.prepared.standing
-            if standing in ("invalid", "unchanged", "larger"):
-                counts["invalid" if standing == "invalid" else "repeated"] += 1
-                continue
-            counts["repeated"] += self.questions.committed(step.prepared)
-            result = self._ask(step.prepared)
-            if self._judge(one, step, result, counts):
-                # Whatever was asked ahead assumed a failure.
-                ahead.clear()
-                self.questions.forget()
-                search = step.search.succeeded(self.best)
+    def _accepts(self, prepared: Prepared[C], result: Result) -> bool:
+        """Smaller it is already: `Questions.prepare` sees to that. What was the best one before is no other way."""
+        return self.wanted(result) and not (self._trial and prepared.key in self._trial)
 
-    def _ask(self, prepared: Prepared[C]) -> Result:
-        if self._is_spent() and not self.questions.committed(prepared):
-            raise Spent
+    def _ask(self, prepared: Prepared[C], plan: Plan[C] | None = None) -> Result:
+        if not self.questions.committed(prepared):
+            if self._is_spent():
+                raise Spent
+            self._wait_for(prepared, self.planner.likely(plan) if plan else iter(()))
         return self.questions.answer(prepared)
+
+    def _wait_for(self, prepared: Prepared[C], likely: Iterator[Prepared[C]]) -> None:
+        """Put a question and wait for its answer, with the likeliest next ones for workers that are free meanwhile."""
+        questions = self.questions
+        questions.submit(prepared)
+        if questions.workers == 1:
+            return
+        while not questions.answered(prepared):
+            room = questions.workers - questions.under_way
+            while room > 0 and (ahead := next(likely, None)) is not None:
+                room -= questions.submit(ahead)
+            questions.pause()
 
     def _is_spent(self) -> bool:
         return self.budget is not None and self.questions.compiles >= self.budget
 
-    def _look_ahead(self, ahead: deque[_Step[C]], search: Search[C] | None) -> Search[C] | None:
-        """Extend the chain of steps, each assuming that the one before it fails, until every worker has a question."""
-        room = self.questions.workers - sum(step.prepared.standing == "open" for step in ahead)
-        limit = _LOOKAHEAD * self.questions.workers
-        while search is not None and room > 0 and (len(ahead) < limit or not ahead):
-            build = search.candidate()
-            if build is None:
-                return None
-            prepared = self.questions.prepare(build, self.key, self.order)
-            ahead.append(_Step(search, prepared))
-            search = search.unchanged() if prepared.standing == "unchanged" else search.failed()
-            if prepared.standing == "open":
-                if not self._is_spent():
-                    self.questions.submit(prepared)
-                room -= 1
-            elif self.questions.workers == 1:
-                break
-        return search
-
-    def _judge(self, one: Pass[C], step: _Step[C], result: Result, counts: dict[str, int]) -> bool:
-        """Commit one answer; True if the candidate is the new best one."""
-        prepared = step.prepared
-        same = self.wanted(result)
-        good = same and not (self._trial and prepared.key in self._trial)
+    def _announce(self, asked: Node[C], result: Result, accepted: bool) -> None:
+        """Tell what came of a question."""
+        prepared, search = asked.prepared, asked.course.search
+        assert prepared is not None
         assert prepared.candidate is not None
-        size = self.tier.size(prepared.candidate)
-        if isinstance(result.answer, Invalid):
-            counts["invalid"] += 1
-        if good:
-            counts["accepted"] += 1
-            self._accept(one.name, prepared, result)
-        elif not same:
+        assert search is not None
+        if accepted and self._trial is None:
+            self._emit_accepted(asked.name)
+        elif not self.wanted(result):
             self._note(prepared, result)
-        self.emit(Tried(one.name, size, good, self.questions.compiles, *step.search.position))
-        return good
+        size = self.tier.size(prepared.candidate)
+        self.emit(Tried(asked.name, size, accepted, self.questions.compiles, *search.position))
 
     def _note(self, prepared: Prepared[C], result: Result) -> None:
         name = self.label(result) if self.label else None
@@ -297,9 +272,8 @@ class Run(Generic[C]):
     def finish(self, minimal: bool) -> Shrunk[C]:
         """The result, and the last event."""
         self.questions.settle()
-        total = PassStats()
-        for stats in self.stats.values():
-            total = _sum(total, stats)
+        self.tally.close(self.best)
+        stats = self.tally.stats
         size = self.tier.size(self.best)
         self.emit(Finished(self.best, size, self.questions.compiles, minimal))
         return Shrunk(
@@ -311,13 +285,10 @@ class Run(Generic[C]):
             to_fixpoint=self.to_fixpoint or self.questions.compiles,
             restarted=self.restarted,
             asked=self.questions.asked,
-            proposals=total.proposed,
-            invalid=total.invalid,
-            stats=dict(self.stats),
+            proposals=sum(one.proposed for one in stats.values()),
+            invalid=sum(one.invalid for one in stats.values()),
+            stats=dict(stats),
             finds=tuple(find for _, find in self.finds.values()),
             minimal=minimal,
         )
 
-
-def _sum(a: PassStats, b: PassStats) -> PassStats:
-    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in PassStats.__slots__})

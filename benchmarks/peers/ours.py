@@ -84,6 +84,7 @@ def scanshrink(meter: Meter) -> Shrunk[Program]:
         RecordedOracle(meter.recorder, meter.note),
         fails_as(start.label),
         level=tier_of(start.program),
+        placed=True,
         label=label_of,
     )
     assert shrunk.compiles == meter.compiles, "two counts of the same compiles"
@@ -107,6 +108,7 @@ def replay(start: Start, recorder: Recorder, workers: int) -> Replay:
         oracle,
         fails_as(start.label),
         level=tier_of(start.program),
+        placed=True,
         label=label_of,
         pause=oracle.pause,
     )

@@ -269,6 +269,7 @@ class RealWorkshop:
                 self._oracle_of(find),
                 wanted,
                 level=find.tier,
+                placed=True,  # as its oracle requires
                 budget=self._budget,
                 restart=False,  # half as much again for one failure in a dozen: `reduce` does it
                 label=failure,

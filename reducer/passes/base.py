@@ -45,6 +45,18 @@ Proposal: TypeAlias = Iterable[Candidate[C]] | Edits[C] | Numbers[C]
 
 
 @dataclass(frozen=True, slots=True)
+class Chances:
+    """How likely a candidate of a pass is to be accepted: its first in a run, one after an accepted or a refused one.
+
+    All are above 0 and below 1.
+    """
+
+    first: float = 0.5
+    lucky: float = 0.7
+    unlucky: float = 0.35
+
+
+@dataclass(frozen=True, slots=True)
 class Pass(Generic[C]):
     """A pass: `propose` is its function, the rest is what the driver and the progress line need to know.
 
@@ -57,6 +69,7 @@ class Pass(Generic[C]):
         tiers: the levels at which it makes sense.
         one_shot: it is run once, on the start, and not again after a change.
         late: it is run only when nothing else makes progress; what it costs is counted apart.
+        chances: what is supposed of its candidates before any was tried.
         may_grow: it may propose candidates that are not smaller. The driver has no use for them: always False.
     """
 
@@ -68,4 +81,5 @@ class Pass(Generic[C]):
     tiers: tuple[Level, ...] = ("program", "placement")
     one_shot: bool = False
     late: bool = False
+    chances: Chances = Chances()
     may_grow: bool = False

@@ -159,6 +159,7 @@ class Run:
                 stage.best,
                 self.asking(stage, placed=stage.confirmed.placed),
                 self.wanted,
+                placed=stage.confirmed.placed,
                 budget=None if budget is None else max(budget - before - earlier, 0),
                 label=self.wanted.label,
                 events=follower.event,

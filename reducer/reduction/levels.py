@@ -81,6 +81,7 @@ class Level(Protocol[C]):
         oracle: Oracle[C],
         wanted: Callable[[Result], bool],
         *,
+        placed: bool,
         budget: int | None,
         label: Callable[[Result], str | None],
         events: Callable[[Event[C]], None],
@@ -136,8 +137,18 @@ class ProgramLevel(msgspec.Struct, frozen=True):
         oracle: Oracle[Program],
         wanted: Callable[[Result], bool],
         *,
+        placed: bool,
         budget: int | None,
         label: Callable[[Result], str | None],
         events: Callable[[Event[Program]], None],
     ) -> Shrunk[Program]:
-        return shrink_program(start, oracle, wanted, level=self.name, budget=budget, label=label, events=events)
+        return shrink_program(
+            start,
+            oracle,
+            wanted,
+            level=self.name,
+            placed=placed,
+            budget=budget,
+            label=label,
+            events=events,
+        )

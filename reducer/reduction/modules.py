@@ -82,6 +82,7 @@ class ModuleLevel(msgspec.Struct, frozen=True):
         oracle: Oracle[Module],
         wanted: Callable[[Result], bool],
         *,
+        placed: bool,  # noqa: ARG002 - a module says so in its text, and costs no lowering
         budget: int | None,
         label: Callable[[Result], str | None],
         events: Callable[[Event[Module]], None],

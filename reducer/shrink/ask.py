@@ -24,15 +24,15 @@ def first_of(futures: Collection[Future[Result]]) -> None:
     wait(futures, return_when=FIRST_COMPLETED)
 
 
-Standing = Literal["invalid", "unchanged", "larger", "known", "open"]
+Standing = Literal["invalid", "unchanged", "larger", "hopeless", "known", "open"]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[C]):
     """A candidate in normal form, and how it stands before the oracle is asked.
 
-    "invalid": not well-formed. "unchanged": it is the best one. "larger": not smaller than the best one. "known":
-    answered before. "open": to be asked.
+    "invalid": not well-formed. "unchanged": it is the best one. "larger": not smaller than the best one. "hopeless":
+    it cannot fail as wanted. "known": answered before. "open": to be asked.
     """
 
     standing: Standing
@@ -79,6 +79,8 @@ class Questions(Generic[C]):
             if key in self._answers:
                 return Prepared("known", candidate, key, order)
             self._tier.check(candidate)
+            if self._tier.hopeless(candidate):
+                return Prepared("hopeless", candidate, key)
         except ProgramError:
             return Prepared("invalid")
         return Prepared("open", candidate, key, order)

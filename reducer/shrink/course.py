@@ -57,7 +57,7 @@ class Began(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A proposal that needs no question: "invalid", "unchanged" or "larger"."""
+    """A proposal that needs no question: "invalid", "unchanged", "larger" or "hopeless"."""
 
     standing: str
 
@@ -171,6 +171,4 @@ class Course(Generic[C]):
     def _pass_ended(self) -> Course[C]:
         assert self.one is not None
         habits = self.habits.ended(self.one.name, self.key, gained=self.gained)
-        return replace(
-            self, one=None, search=None, habits=habits, progress=self.progress or self.gained
-        )
+        return replace(self, one=None, search=None, habits=habits, progress=self.progress or self.gained)

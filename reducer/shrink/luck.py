@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
-#: What is supposed of any pass: the chance of its first candidate in a run, of one after an accepted one, and of one
-#: after a refused one.
-SUPPOSED: Final[Mapping[bool | None, float]] = {None: 0.5, True: 0.7, False: 0.35}
+from reducer.passes.base import Pass
+
+C = TypeVar("C")
+
 #: How many answers a supposition weighs as much as.
-WEIGHT: Final = 3
+WEIGHT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Luck:
         good, all_ = self.counts.get((name, last), (0, 0))
         return Luck({**self.counts, (name, last): (good + accepted, all_ + 1)})
 
-    def of(self, name: str, last: bool | None) -> float:
-        """The chance of the next candidate, above 0 and below 1."""
-        good, all_ = self.counts.get((name, last), (0, 0))
-        return (good + WEIGHT * SUPPOSED[last]) / (all_ + WEIGHT)
+    def of(self, one: Pass[C], last: bool | None) -> float:
+        """The chance of the next candidate of a pass, above 0 and below 1."""
+        supposed = one.chances.first if last is None else one.chances.lucky if last else one.chances.unlucky
+        good, all_ = self.counts.get((one.name, last), (0, 0))
+        return (good + WEIGHT * supposed) / (all_ + WEIGHT)

@@ -28,6 +28,7 @@ class Tier(Generic[C]):
         order_key: smaller means simpler; total and well-founded.
         size: the figure people are shown.
         text: the candidate, readable.
+        hopeless: tells candidates that cannot fail as wanted, whatever the compiler is; they are not asked about.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Tier(Generic[C]):
     order_key: Callable[[C], Any]
     size: Callable[[C], int]
     text: Callable[[C], str]
+    hopeless: Callable[[C], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True)

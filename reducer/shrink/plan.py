@@ -50,7 +50,8 @@ class Node(Generic[C]):
     @property
     def chance(self) -> float:
         """How likely the candidate is to be accepted."""
-        return self.course.habits.luck.of(self.name, self.course.last)
+        assert self.course.one is not None
+        return self.course.habits.luck.of(self.course.one, self.course.last)
 
     def after(self, *, accepted: bool) -> Node[C]:
         """The node after the verdict on this one."""

@@ -12,12 +12,14 @@ from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.normal import normalise
 from reducer.ir.order import order_key, size
+from reducer.ir.places import may_place
 from reducer.ir.sense import nonsense
 from reducer.ir.text import to_text
 from reducer.neighbourhood import steps
 from reducer.oracle.base import Oracle
 from reducer.oracle.outcome import Result
 from reducer.passes import PASSES, Candidate, Pass
+from reducer.passes.chances import with_chances
 from reducer.shrink.ask import Pause, first_of
 from reducer.shrink.driver import shrink
 from reducer.shrink.model import Event, Shrunk, Tier
@@ -38,10 +40,13 @@ def _check_sensible(program: Program) -> None:
 SWEEP: Final[Pass[Program]] = Pass("sweep", "try every single step of the neighbourhood", _sweep, 1, "square")
 
 
-def program_tier(name: Literal["program", "placement"] = "program", *, sensible: bool = True) -> Tier[Program]:
+def program_tier(
+    name: Literal["program", "placement"] = "program", *, sensible: bool = True, placed: bool = False
+) -> Tier[Program]:
     """The tier of programs: canonical where the start survives it, normal otherwise.
 
-    With `sensible` a program that nobody could run (`reducer.ir.sense`) is no candidate.
+    With `sensible` a program that nobody could run (`reducer.ir.sense`) is no candidate; with `placed` one that
+    surely places nothing in host memory (`reducer.ir.places`) is not asked about.
     """
     return Tier(
         name=name,
@@ -51,6 +56,7 @@ def program_tier(name: Literal["program", "placement"] = "program", *, sensible:
         order_key=order_key,
         size=size,
         text=to_text,
+        hopeless=(lambda program: not may_place(program)) if placed else (lambda _: False),
     )
 
 
@@ -60,6 +66,7 @@ def shrink_program(
     wanted: Callable[[Result], bool],
     *,
     level: Literal["program", "placement"] = "program",
+    placed: bool = False,
     budget: int | None = None,
     restart: bool = True,
     label: Callable[[Result], str | None] | None = None,
@@ -68,7 +75,8 @@ def shrink_program(
 ) -> Shrunk[Program]:
     """`shrink` with all passes for programs and the final sweep of the neighbourhood: the result is 1-minimal.
 
-    A sensible program stays one (`reducer.ir.sense`).
+    A sensible program stays one (`reducer.ir.sense`). `placed`: nothing that places nothing in host memory fails as
+    wanted, so no such program is asked about.
 
     Raises:
         StartError: the program does not fail as wanted.
@@ -78,8 +86,8 @@ def shrink_program(
         program,
         oracle,
         wanted,
-        tier=program_tier(level, sensible=nonsense(normalise(program)) is None),
-        passes=(*(one for one in PASSES if level in one.tiers), SWEEP),
+        tier=program_tier(level, sensible=nonsense(normalise(program)) is None, placed=placed),
+        passes=tuple(with_chances(one) for one in (*PASSES, SWEEP) if level in one.tiers),
         budget=budget,
         restart=restart,
         label=label,

@@ -291,4 +291,3 @@ class Run(Generic[C]):
             finds=tuple(find for _, find in self.finds.values()),
             minimal=minimal,
         )
-

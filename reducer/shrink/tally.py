@@ -36,8 +36,8 @@ class Tally(Generic[C]):
                     self._open = one.name, self._questions.compiles, self._size(best)
                     self._emit(PassStarted(one.name, one.description, left))
                 case Passed(standing=standing):
-                    invalid = standing == "invalid"
-                    self._add(proposed=1, invalid=int(invalid), repeated=int(not invalid))
+                    repeated = standing in ("unchanged", "larger")
+                    self._add(proposed=1, invalid=int(standing == "invalid"), repeated=int(repeated))
                 case Ended(one=one, best=best):
                     self._emit(PassFinished(one.name, self.close(best)))
 

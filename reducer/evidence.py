@@ -11,16 +11,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from reducer.corpus.case import (
-    Case,
-    Certificate,
-    Equivalence,
-    Explanation,
-    Neighbour,
-    NeighbourVerdict,
-    NeighbourWord,
-    Tier,
-)
+from reducer.corpus.case import Case, Tier
+from reducer.corpus.proof import Certificate, Equivalence, Explanation, Neighbour, NeighbourVerdict, NeighbourWord
 from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check
 from reducer.ir.codec import identity

@@ -18,7 +18,8 @@ from reducer.cli.inputs import Item, existing, read
 from reducer.cli.session import open_pool, require_compatible, targets
 from reducer.cli.starts import stored_of
 from reducer.corpus import Case, Corpus, Damaged
-from reducer.corpus.case import NeighbourVerdict, Tier
+from reducer.corpus.case import Tier
+from reducer.corpus.proof import NeighbourVerdict
 from reducer.corpus.runner import ask_case
 from reducer.errors import InputError, TargetError
 from reducer.evidence import explained, outdated

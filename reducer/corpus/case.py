@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from reducer.corpus.proof import Certificate, Equivalence, Explanation, Part, Word
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Answer, Compiled, Memory, Skipped, clip, message_of, word
 from reducer.oracle.target import OptionValue, Target, options_with_files, release_order
@@ -37,14 +37,6 @@ Kind: TypeAlias = Literal[
 ]
 """What sort of failure a case holds. ``error``: the compiler rejects, crashes or hangs."""
 
-Word: TypeAlias = Literal["compiled", "rejected", "crashed", "timed-out", "invalid", "incompatible"]
-
-NeighbourWord: TypeAlias = Word | Literal["skipped", "not-kept"]
-NeighbourVerdict: TypeAlias = Literal[
-    "fails-the-same", "compiles", "fails-otherwise", "invalid", "skipped", "not-kept"
-]
-NEIGHBOUR_VERDICTS: Final[tuple[NeighbourVerdict, ...]] = get_args(NeighbourVerdict)
-
 MESSAGE_CAP: Final = 4096
 """Longest compiler message a case keeps, in characters."""
 
@@ -55,11 +47,7 @@ _READABLE_CAP: Final = 56
 _HASH_DIGITS: Final = 8
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """Base of everything in a case file: a field this scanshrink does not know is an error, not dropped."""
-
-
-class CaseTarget(_Part, frozen=True, kw_only=True):
+class CaseTarget(Part, frozen=True, kw_only=True):
     """The target a case was found and reduced on: libtpu release, sha256 (hex) of its file, topology, options."""
 
     libtpu: str
@@ -82,7 +70,7 @@ class CaseTarget(_Part, frozen=True, kw_only=True):
         )
 
 
-class OutcomeRecord(_Part, frozen=True, kw_only=True):
+class OutcomeRecord(Part, frozen=True, kw_only=True):
     """What happened to a case's minimum on one libtpu file and topology, under one jaxlib.
 
     `signature` and `family` are empty unless it failed; `message` is the compiler's text without paths of the machine
@@ -129,7 +117,7 @@ class OutcomeRecord(_Part, frozen=True, kw_only=True):
         return self.sha256, self.topology
 
 
-class Found(_Part, frozen=True, kw_only=True):
+class Found(Part, frozen=True, kw_only=True):
     """How a case was found.
 
     `seconds` from the start of the hunt to the first failure; `started_size` in equations (or operations);
@@ -144,70 +132,7 @@ class Found(_Part, frozen=True, kw_only=True):
     date: str = ""
 
 
-class Neighbour(_Part, frozen=True, kw_only=True):
-    """A program one step smaller than a minimum, and what happened to it.
-
-    `kind` is the sort of step and `edit` where it is taken; `key` the first hex digits of the identity of the program
-    it leads to. `signature` is that of a failure, "" for anything else; "skipped" was not compiled, because nothing
-    in it is placed in host memory; "not-kept" because it lacks what a person wanted to keep (a note of the case).
-    """
-
-    edit: str
-    outcome: NeighbourWord
-    kind: str = ""
-    key: str = ""
-    signature: str = ""
-
-    @property
-    def step(self) -> str:
-        """Kind and edit, for people."""
-        return f"{self.kind} {self.edit}".strip()
-
-    def verdict(self, signature: str) -> NeighbourVerdict:
-        """One word, seen from the failure with that signature."""
-        if self.outcome in ("skipped", "not-kept"):
-            return self.outcome
-        if self.outcome in ("invalid", "incompatible"):
-            return "invalid"
-        if self.signature == signature:
-            return "fails-the-same"
-        return "compiles" if self.outcome == "compiled" and not self.signature else "fails-otherwise"
-
-
-class Certificate(_Part, frozen=True, kw_only=True):
-    """Evidence that a minimum is 1-minimal: every neighbour in a documented neighbourhood, with its outcome.
-
-    `neighbourhood` is its name and version.
-    """
-
-    neighbourhood: str
-    neighbours: tuple[Neighbour, ...] = ()
-
-    def counts(self, signature: str) -> dict[NeighbourVerdict, int]:
-        """How many neighbours have which verdict; a minimum has none that fails the same."""
-        found = Counter(neighbour.verdict(signature) for neighbour in self.neighbours)
-        return {verdict: found[verdict] for verdict in NEIGHBOUR_VERDICTS if found[verdict]}
-
-
-class Explanation(_Part, frozen=True, kw_only=True):
-    """Which other values of one parameter still fail: ``length of the inner scan`` - ``any tried: 1, 2, 3``.
-
-    `tried` says what became of each value that was tried, in that order; the first is the minimum's own.
-    """
-
-    parameter: str
-    still_fails: str
-    tried: dict[str, NeighbourVerdict] = {}
-
-
-class Equivalence(_Part, frozen=True, kw_only=True):
-    """A checked claim: the minimum and `same_as` (a neighbour's edit) ran on CPU and differed by at most this."""
-
-    same_as: str
-    largest_difference: float
-
-
-class TierMinimum(_Part, frozen=True, kw_only=True):
+class TierMinimum(Part, frozen=True, kw_only=True):
     """The smallest form of a failure at one tier.
 
     An IR tier holds its `program`; the StableHLO tier holds the file name of its `module`. `size` is in equations,
@@ -231,7 +156,7 @@ class TierMinimum(_Part, frozen=True, kw_only=True):
         return tuple(name for name in (self.script, self.module) if name)
 
 
-class Start(_Part, frozen=True, kw_only=True):
+class Start(Part, frozen=True, kw_only=True):
     """The find before reduction: its program, or the name of a file in the case's folder."""
 
     tier: Tier
@@ -240,7 +165,7 @@ class Start(_Part, frozen=True, kw_only=True):
     file: str = ""
 
 
-class Case(_Part, frozen=True, kw_only=True, omit_defaults=False):
+class Case(Part, frozen=True, kw_only=True, omit_defaults=False):
     """One distinct failure. Cases are distinct by kind, signature and tier (`key`).
 
     `outcomes` holds at most one record for each libtpu file and topology. `environment` is what a maintainer asks

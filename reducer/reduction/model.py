@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from reducer.corpus.case import TIERS, Case, Explanation, Tier
+from reducer.corpus.case import TIERS, Case, Tier
+from reducer.corpus.proof import Explanation
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from reducer.corpus.case import Certificate, Neighbour, NeighbourVerdict, TierMinimum
+from reducer.corpus.case import TierMinimum
+from reducer.corpus.proof import Certificate, Neighbour, NeighbourVerdict
 from reducer.ir.canonical import canonical
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program

@@ -15,7 +15,8 @@ from typing import Final, Literal
 
 from reducer.ir.equations import Program
 from reducer.lowering.emit import Text, emit_text
-from reducer.lowering.script_parts import HEAD, JUDGE, MODULE, RUN
+from reducer.lowering.script_judge import JUDGE
+from reducer.lowering.script_parts import HEAD, MODULE, RUN
 from reducer.lowering.texts import quote
 
 Outcome = Literal["compiled", "rejected", "crashed", "timed-out"]

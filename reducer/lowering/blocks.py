@@ -7,20 +7,19 @@ place it came from as a comment, and a check of its traced type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reducer.errors import ProgramError
 from reducer.ir.edit import uses
-from reducer.ir.equations import Arg, Block, Cond, Equation, Fill, Lit, Name, Op, ShardingConstraint, Transfer, Var
+from reducer.ir.equations import Arg, Block, Cond, Equation, Fill, Lit, Op, Var
 from reducer.ir.policies import Policy
 from reducer.ir.types import Type
 from reducer.ir.walk import Path, arg_type, args_of, path_text
-from reducer.lowering import names, regions, texts
+from reducer.lowering import names, plain, regions, texts
 from reducer.lowering.names import Scope
-from reducer.lowering.table import expression
-from reducer.lowering.texts import Expr, call
-from reducer.lowering.writers import Operand, Use
+from reducer.lowering.texts import Expr
+from reducer.lowering.writers import Operand
 
 #: Longest expression that still takes in the values it uses.
 _INLINE = 64
@@ -159,7 +158,7 @@ class Writer:
         if self.metadata(eqn):
             # What is written inside its `with` would carry its metadata.
             self.names(args_of(eqn))
-        simple = self._simple(eqn)
+        simple = plain.expression(self, eqn)
         if simple is None:
             regions.write(self, eqn)
             return
@@ -173,42 +172,12 @@ class Writer:
             expr = simple()
         self.bind(eqn, expr)
 
-    def _simple(self, eqn: Equation) -> Callable[[], Expr] | None:
-        match eqn:
-            case Op():
-                return lambda: self._op(eqn)
-            case Fill():
-                return lambda: self._fill(eqn)
-            case Name(arg=arg, name=name):
-                return lambda: call("checkpoint_name", *self.take((arg,)), texts.quote(name))
-            case Transfer():
-                return lambda: self._transfer(eqn)
-            case ShardingConstraint(arg=arg, spec=spec):
-                return lambda: call("lax.with_sharding_constraint", *self.take((arg,)), texts.spec(spec))
-            case _:
-                return None
-
-    def _transfer(self, eqn: Transfer) -> Expr:
-        # Where a value that goes to the host comes from is what JAX has to be told to transpose the move.
-        told = eqn.memory == "host" and self.context.differentiated and self.type(eqn.arg).inexact
-        source = texts.space("device") if told else None
-        return call("jax.device_put", *self.take((eqn.arg,)), texts.space(eqn.memory), src=source)
-
-    def _op(self, eqn: Op) -> Expr:
-        outs = tuple(var.type for var in eqn.outs)
-        return expression(Use(eqn.primitive, tuple(self.operands(eqn.args)), dict(eqn.attributes), outs))
-
-    def _fill(self, eqn: Fill) -> Expr:
-        (var,) = eqn.outs
-        expr = texts.fill(var.type, eqn.value)
-        return call("jax.device_put", expr.text, texts.space("host")) if var.type.on_host else expr
-
     # -- binding --------------------------------------------------------------------------------------------------
 
     def bind(self, eqn: Equation, expr: Expr, *hints: str) -> None:
         """Bind the results of an equation to an expression: later, if one use is all they have, or now."""
         single = len(eqn.outs) == 1 and self._uses[eqn.outs[0].id] == 1
-        if single and not self.context.typed and not eqn.metadata and self._simple(eqn) is not None:
+        if single and not self.context.typed and not eqn.metadata and plain.expression(self, eqn) is not None:
             (var,) = eqn.outs
             self._values[var.id] = expr
             self._types[var.id] = var.type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reducer.errors import ProgramError
@@ -20,7 +20,9 @@ from reducer.ir.equations import (
     Var,
     While,
 )
-from reducer.lowering import names, texts
+from reducer.lowering import texts
+from reducer.lowering.custom_rules import custom_jvp, custom_vjp
+from reducer.lowering.functions import define, function_of, nested, packed, texts_of, use
 from reducer.lowering.names import plural, stem
 from reducer.lowering.texts import Expr, pack, returned, targets
 
@@ -45,19 +47,19 @@ def write(w: Writer, eqn: Equation) -> None:
         case Checkpoint(differentiated=True):
             _differentiated(w, eqn)
         case Checkpoint():
-            function = _function(w, eqn, eqn.body, "body", "block", eqn.args)
-            _use(w, eqn, checkpointed(w, eqn, function), eqn.args)
+            function = function_of(w, eqn, eqn.body, "body", "block", eqn.args)
+            use(w, eqn, checkpointed(w, eqn, function), eqn.args)
         case Cond():
             _cond(w, eqn)
         case While():
             _while(w, eqn)
         case Call():
             name = texts.identifier(eqn.name, "inner")
-            _use(w, eqn, f"jax.jit({_function(w, eqn, eqn.body, 'body', name, eqn.args)})", eqn.args)
+            use(w, eqn, f"jax.jit({function_of(w, eqn, eqn.body, 'body', name, eqn.args)})", eqn.args)
         case CustomVjp():
-            _custom_vjp(w, eqn)
+            custom_vjp(w, eqn)
         case CustomJvp():
-            _custom_jvp(w, eqn)
+            custom_jvp(w, eqn)
         case ShardMap():
             _shard_map(w, eqn)
         case _:
@@ -69,62 +71,6 @@ def checkpointed(w: Writer, eqn: Checkpoint, function: str) -> str:
     policy = None if eqn.policy is None else w.context.policies[eqn.policy]
     prevent_cse = None if eqn.prevent_cse else "False"
     return texts.call("jax.checkpoint", function, policy=policy, prevent_cse=prevent_cse).text
-
-
-# -- functions ----------------------------------------------------------------------------------------------------
-
-
-def _nested(w: Writer, eqn: Equation, block: Block, field: str, closed_over: Mapping[int, Value]) -> Writer:
-    """A writer for a block of the equation; `closed_over` gives parameters that are values of this function."""
-    scope = w.context.scope(tuple(closed_over.values()))
-    path = (*w.path, (w.index, field))
-    return type(w)(w.context, block, scope, closed_over, path, w.inside(eqn))
-
-
-def _define(w: Writer, name: str, params: Sequence[str], inner: Writer, result: str) -> None:
-    body = [*inner.lines, f"return {result}"]
-    if not w.lines[-1:] or not w.lines[-1].startswith("@"):
-        _separate(w)
-    w.lines.append(f"def {name}({', '.join(params)}):")
-    w.lines += [f"    {line}".rstrip() for line in body] + [""]
-
-
-def _separate(w: Writer) -> None:
-    """Leave a blank line before a function."""
-    if w.lines and w.lines[-1]:
-        w.lines.append("")
-
-
-def _params(inner: Writer, params: Sequence[Var], hints: Sequence[str] = ()) -> list[str]:
-    """Names for parameters of a nested function."""
-    roles = names.roles(inner.block)
-    out = []
-    for i, var in enumerate(params):
-        name = inner.scope.variable(var.type, hints[i] if i < len(hints) else "", roles.get(var.id, ""))
-        inner.define(var, name)
-        out.append(name)
-    return out
-
-
-def _texts(exprs: Sequence[Expr]) -> list[str]:
-    return [expr.text for expr in exprs]
-
-
-def _function(w: Writer, eqn: Equation, block: Block, field: str, hint: str, args: Sequence[int | Lit] = ()) -> str:
-    """Define a function of a block's parameters; returns its name."""
-    inner = _nested(w, eqn, block, field, {})
-    params = _params(inner, block.params, [w.copy_hint(arg) for arg in args])
-    result = returned(_texts(inner.write()))
-    name = w.scope.new(hint)
-    _define(w, name, params, inner, result)
-    return name
-
-
-def _use(w: Writer, eqn: Equation, function: str, args: Sequence[int | Lit], *hints: str) -> None:
-    """``y = function(args)``."""
-    call = f"{function}({', '.join(w.take(args))})"
-    w.flush()
-    w.statement(eqn, f"{targets(w.targets(eqn.outs, hints))} = ", call)
 
 
 # -- loops --------------------------------------------------------------------------------------------------------
@@ -147,20 +93,20 @@ def _scan(w: Writer, eqn: Scan) -> None:
     checkpoint = _fused(eqn.body)
     if checkpoint is None:
         params, block = eqn.body.params, eqn.body
-        inner = _nested(w, eqn, block, "body", _closed(params, consts))
+        inner = nested(w, eqn, block, "body", _closed(params, consts))
     else:
         # The checkpoint may take the body's parameters in another order.
         place = dict(zip(checkpoint.args, checkpoint.body.params, strict=True))
         params, block = tuple(place[var.id] for var in eqn.body.params), checkpoint.body
-        inner = _nested(w, eqn, block, "body", _closed(params, consts))
+        inner = nested(w, eqn, block, "body", _closed(params, consts))
         inner.path = (*inner.path, (0, "body"))
-    carry = _packed(inner, params[n:m], "carry", ["c"] * len(eqn.carry))
-    xs = _packed(inner, params[m:], "xs", [w.copy_hint(arg) for arg in eqn.xs])
-    results = _texts(inner.write())
+    carry = packed(inner, params[n:m], "carry", ["c"] * len(eqn.carry))
+    xs = packed(inner, params[m:], "xs", [w.copy_hint(arg) for arg in eqn.xs])
+    results = texts_of(inner.write())
     k = len(eqn.carry)
     name = w.scope.new(_loop_name(block, checkpoint is not None))
     signature = [carry, xs if (carry, xs) != ("_", "_") else "__"]
-    _define(w, name, signature, inner, f"{pack(results[:k])}, {pack(results[k:], 'None')}")
+    define(w, name, signature, inner, f"{pack(results[:k])}, {pack(results[k:], 'None')}")
     function = name if checkpoint is None else checkpointed(w, checkpoint, name)
     taken = w.take((*eqn.carry, *eqn.xs))
     w.flush()
@@ -182,17 +128,6 @@ def _closed(params: Sequence[Var], consts: Sequence[Value]) -> dict[int, Value]:
     return {var.id: value for var, value in zip(params, consts, strict=False)}
 
 
-def _packed(inner: Writer, params: Sequence[Var], whole: str, hints: Sequence[str]) -> str:
-    """One parameter that holds several values, which the first line of the function unpacks."""
-    if not params:
-        return "_"
-    if len(params) == 1:
-        return _params(inner, params, hints)[0]
-    name = inner.scope.new(whole)
-    inner.lines.append(f"{targets(_params(inner, params, hints))} = {name}")
-    return name
-
-
 def _loop_name(block: Block, checkpointed_: bool) -> str:
     if any(is_loop(eqn) for eqn in block.eqns):
         return "block"
@@ -204,11 +139,11 @@ def _while(w: Writer, eqn: While) -> None:
     n = len(eqn.cond_consts)
     functions = []
     for field, block, own in (("cond", eqn.cond, consts[:n]), ("body", eqn.body, consts[n:])):
-        inner = _nested(w, eqn, block, field, _closed(block.params, own))
-        carry = _packed(inner, block.params[len(own) :], "carry", [])
-        result = returned(_texts(inner.write()))
+        inner = nested(w, eqn, block, field, _closed(block.params, own))
+        carry = packed(inner, block.params[len(own) :], "carry", [])
+        result = returned(texts_of(inner.write()))
         name = w.scope.new("more" if field == "cond" else "step")
-        _define(w, name, [carry], inner, result)
+        define(w, name, [carry], inner, result)
         functions.append(name)
     init = pack(w.take(eqn.carry))
     w.flush()
@@ -216,12 +151,12 @@ def _while(w: Writer, eqn: While) -> None:
     w.statement(eqn, f"{targets(w.targets(eqn.outs))} = ", call.text)
 
 
-# -- branches, custom rules, devices ------------------------------------------------------------------------------
+# -- branches, devices ----------------------------------------------------------------------------------------------
 
 
 def _cond(w: Writer, eqn: Cond) -> None:
     functions = [
-        _function(w, eqn, block, f"branches[{i}]", f"branch_{i}", eqn.args) for i, block in enumerate(eqn.branches)
+        function_of(w, eqn, block, f"branches[{i}]", f"branch_{i}", eqn.args) for i, block in enumerate(eqn.branches)
     ]
     predicate = w.predicates.get(eqn.index) if isinstance(eqn.index, int) else None
     index, *args = w.take((eqn.index if predicate is None else predicate, *eqn.args))
@@ -249,70 +184,8 @@ def _differentiated(w: Writer, eqn: Checkpoint) -> None:
         w.bind_result(var, result)
 
 
-def _custom_vjp(w: Writer, eqn: CustomVjp) -> None:
-    hints = [w.copy_hint(arg) for arg in eqn.args]
-    name = _decorated(w, eqn, "@jax.custom_vjp")
-
-    fwd = _nested(w, eqn, eqn.fwd, "fwd", {})
-    params = _params(fwd, eqn.fwd.params, hints)
-    results = _texts(fwd.write())
-    k = len(results) - eqn.n_residuals
-    forward = w.scope.new(f"{name}_fwd")
-    _define(w, forward, params, fwd, f"{pack(results[:k])}, {pack(results[k:])}")
-
-    bwd = _nested(w, eqn, eqn.bwd, "bwd", {})
-    bwd.ambient = {}  # traced while differentiating, where no metadata is in force
-    residuals = _packed(bwd, eqn.bwd.params[: eqn.n_residuals], "residuals", [])
-    given = iter(_params(bwd, eqn.bwd.params[eqn.n_residuals :], ["g"]))
-    cotangents = [next(given, "_") if var.type.inexact else "_" for var in eqn.outs]
-    whole = cotangents[0] if len(cotangents) == 1 else bwd.scope.new("cotangents")
-    bwd.lines += [f"{targets(cotangents)} = {whole}"] if len(cotangents) > 1 else []
-    grads = iter(_texts(bwd.write()))
-    # Only inexact arguments have cotangents; None stands for the others.
-    shown = [next(grads, "None") if w.type(arg).inexact else "None" for arg in eqn.args]
-    backward = w.scope.new(f"{name}_bwd")
-    signature = [residuals, whole if (residuals, whole) != ("_", "_") else "__"]
-    _define(w, backward, signature, bwd, f"({', '.join(shown)},)" if shown else "()")
-
-    w.lines.append(f"{name}.defvjp({forward}, {backward})")
-    _use(w, eqn, name, eqn.args)
-
-
-def _custom_jvp(w: Writer, eqn: CustomJvp) -> None:
-    name = _decorated(w, eqn, "@jax.custom_jvp")
-    jvp = _nested(w, eqn, eqn.jvp, "jvp", {})
-    n = len(eqn.args)
-    primals, tangents = jvp.scope.new("primals"), jvp.scope.new("tangents")
-    own = _params(jvp, eqn.jvp.params[:n], [w.copy_hint(arg) for arg in eqn.args])
-    inexact = [text for text, arg in zip(own, eqn.args, strict=True) if w.type(arg).inexact]
-    given = iter(_params(jvp, eqn.jvp.params[n:], [f"d{text}" for text in inexact]))
-    dotted = [next(given, "_") if w.type(arg).inexact else "_" for arg in eqn.args]
-    jvp.lines += [f"({', '.join(own)},) = {primals}", f"({', '.join(dotted)},) = {tangents}"] if n else []
-    results = _texts(jvp.write())
-    k = len(eqn.outs)
-    tangents_out = iter(results[k:])
-    # Results without a tangent of their own dtype have one of float0.
-    shown = [
-        next(tangents_out, "None") if var.type.inexact else f"np.zeros({var.type.shape!r}, jax.dtypes.float0)"
-        for var in eqn.outs
-    ]
-    rule = w.scope.new(f"{name}_jvp")
-    _separate(w)
-    w.lines.append(f"@{name}.defjvp")
-    _define(w, rule, [primals, tangents], jvp, f"{pack(results[:k])}, {pack(shown)}")
-    _use(w, eqn, name, eqn.args)
-
-
-def _decorated(w: Writer, eqn: CustomVjp | CustomJvp, decorator: str) -> str:
-    """Define the primal function under a decorator."""
-    w.flush()
-    _separate(w)
-    w.lines.append(decorator)
-    return _function(w, eqn, eqn.primal, "primal", "f", eqn.args)
-
-
 def _shard_map(w: Writer, eqn: ShardMap) -> None:
-    function = _function(w, eqn, eqn.body, "body", "shard", eqn.args)
+    function = function_of(w, eqn, eqn.body, "body", "shard", eqn.args)
     in_specs = ", ".join(map(texts.spec, eqn.in_specs))
     mapped = texts.call(
         "jax.shard_map",
@@ -322,4 +195,4 @@ def _shard_map(w: Writer, eqn: ShardMap) -> None:
         axis_names=f"{{{', '.join(map(texts.quote, sorted(eqn.manual)))}}}" if eqn.manual else None,
         check_vma=None if eqn.check_vma else "False",
     )
-    _use(w, eqn, mapped.text, eqn.args)
+    use(w, eqn, mapped.text, eqn.args)

@@ -13,10 +13,13 @@ from reducer.evidence import outdated
 from reducer.ir.canonical import canonical
 from reducer.ir.equations import Program
 from reducer.ir.order import size
-from reducer.oracle.jobs import Job, ProgramJob
+from reducer.oracle.jobs import Job, ModuleJob, ProgramJob
+from reducer.oracle.modules import module_job
 from reducer.oracle.outcome import Answer, Incompatible
 from reducer.oracle.programs import program_job
 from reducer.oracle.signature import signature
+from reducer.stablehlo import read_module
+from reducer.stablehlo.normal import numbered
 
 from .fakes import BITCAST, COMPILED, Opened, chain, invoke, machine
 
@@ -159,3 +162,26 @@ def test_damaged_ones_are_named(tmp_path: Path, pools: Opened) -> None:
     ran = invoke("corpus", "certify", str(tmp_path))
     assert ran.exit_code == 1
     assert ran.stdout.startswith("damaged      broken: no such file")
+
+
+@pytest.mark.slow
+def test_the_certificate_of_a_module(tmp_path: Path, pools: Opened) -> None:
+    """It is read in a process of its own, which takes a second."""
+    text = "func.func public @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n"
+    text += "  %0 = stablehlo.sine %a : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+    module = module_job(numbered(read_module(text.encode()))).module
+    assert FOUND is not None
+    case = Case(
+        slug=slug_for("x", kind="error", signature=FOUND.text, tier="stablehlo"),
+        kind="error",
+        signature=FOUND.text,
+        family=FOUND.family,
+        target=NEWER,
+        tiers={"stablehlo": TierMinimum(size=1, module="program.mlir")},
+    )
+    Corpus(tmp_path).add(case, {"program.mlir": module})
+    pools.answer = lambda job: BITCAST if isinstance(job, ModuleJob) and job.module == module else COMPILED
+    data, code = machine("corpus", "certify", str(tmp_path))
+    assert (code, data["certified"]) == (0, 1), data
+    assert data["results"][0]["counts"].keys() == {"compiles"}
+    assert machine("corpus", "certify", str(tmp_path))[0]["current"] == 1

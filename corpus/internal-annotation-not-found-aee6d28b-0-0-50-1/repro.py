@@ -277,16 +277,21 @@ def said(steps):
 
 def main():
     """Compile, compare, and return the exit code."""
-    steps, wish = run(), ENVIRONMENT.get("TPU_LIBRARY_PATH")
+    wish = ENVIRONMENT.get("TPU_LIBRARY_PATH")
+    if wish and not os.path.isfile(wish):  # JAX would take the installed one
+        print(f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish}: there is no such file")
+        return 3
+    steps = run()
     # The file says more than the release it calls itself.
     known = [r for key in ("sha256", "libtpu") for r in RECORDED if steps.get(key) and r.get(key) == steps[key]]
     if "path" in steps:
         name = steps["libtpu"] or (known and known[0].get("libtpu")) or "of unknown release"
-        origin = "TPU_LIBRARY_PATH" if wish else "TPU_LIBRARY_PATH is not set"
+        there = bool(wish) and os.path.realpath(wish) == os.path.realpath(steps["path"])
+        origin = "TPU_LIBRARY_PATH" + ("" if there else ": another one" if wish else " is not set")
         print(f"libtpu:   {name}, {steps['path']} ({origin})\n          sha256 {steps['sha256']}")
     versions = f"{jax.__version__}, jaxlib {importlib.metadata.version('jaxlib')}"
     print(f"jax:      {versions}, for {steps.get('device', TOPOLOGY)}")
-    if wish and steps.get("path") and os.path.realpath(wish) != os.path.realpath(steps["path"]):
+    if wish and steps.get("path") and not there:
         print(f"CANNOT JUDGE: TPU_LIBRARY_PATH={wish} was not loaded")
         return 3
     if "outcome" not in steps:

@@ -23,9 +23,10 @@ from reducer.cli.common import (
     say,
     target_options,
 )
+from reducer.cli.following import Following, panel, plain
 from reducer.cli.inputs import Item, read
 from reducer.cli.interrupts import Interrupts
-from reducer.cli.progress import Progress, make_progress
+from reducer.cli.progress import make_progress
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import starts_of, stored_of
 from reducer.words import counted
@@ -33,8 +34,7 @@ from reducer.words import counted
 if TYPE_CHECKING:
     from reducer.oracle.jobs import Job
     from reducer.oracle.target import Target
-    from reducer.reduction import Progress as Moment
-    from reducer.reduction import Reduced, Reduction, Request
+    from reducer.reduction import Reduced, Request
 
 _TIERS = ("program", "placement", "stablehlo")
 
@@ -134,7 +134,7 @@ def reduce(
     with ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
         progress = stack.enter_context(make_progress(plain, panel))
-        watcher = _Watcher(progress, interrupts)
+        watcher = Following(progress, interrupts)
         reduction = Reduction(request, open_pool, watcher, report=markdown)
         watcher.reduction = reduction
         stack.callback(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, watcher.shown))
@@ -143,65 +143,6 @@ def reduce(
         except Refused as error:
             _no(error.reason, error.rate, request, as_json=as_json)
     _report(reduced, request, as_json=as_json)
-
-
-class _Watcher:
-    """What the command shows, and how it is told to end."""
-
-    def __init__(self, progress: Progress, interrupts: Interrupts) -> None:
-        self._progress = progress
-        self._interrupts = interrupts
-        self.reduction: Reduction | None = None
-
-    def say(self, line: str) -> None:
-        """A line that stays."""
-        self._progress.say(one_line(line, 300))
-
-    def show(self, progress: Moment) -> None:
-        """How far it is."""
-        self._progress.show(progress)
-
-    def begun(self) -> None:
-        """From here on a signal ends it in order."""
-        self._interrupts.deliver(self._stop)
-
-    def shown(self, *_: object) -> None:
-        """SIGUSR1: the best so far."""
-        assert self.reduction is not None
-        for line in self.reduction.shown().splitlines():
-            self._progress.say(line)
-
-    def _stop(self) -> None:
-        assert self.reduction is not None
-        self.reduction.stop()
-        if self._interrupts.count == 1:
-            self.say("ending after the compile under way; the best so far is saved (three more times: at once)")
-
-
-def plain(moment: Moment) -> str:
-    """A reduction on one line."""
-    done = f"{moment.tried} of {moment.total}" if moment.total is not None else f"{moment.tried} tried"
-    return (
-        f"{moment.seconds:5.0f} s  {moment.tier}: {moment.start_size} -> {counted(moment.size, moment.unit)}, "
-        f"{counted(moment.compiles, 'compiles')}, {moment.rate:.1f}/s; {moment.doing} "
-        f"({done}; {counted(moment.left, 'passes')} after it)"
-    )
-
-
-def panel(moment: Moment, _: int) -> Any:
-    """A reduction on a terminal."""
-    from rich.console import Group
-    from rich.text import Text
-
-    left = (
-        "" if moment.total is None else f", {moment.total - moment.tried} of {counted(moment.total, 'candidates')} left"
-    )
-    compiles = counted(moment.compiles, "unique compiles")
-    return Group(
-        Text(f"{moment.seconds:.0f} s, {compiles}, {moment.rate:.1f} compiles/s", style="dim"),
-        Text(f"{moment.tier} tier: {moment.start_size} -> {counted(moment.size, moment.unit)}", style="bold"),
-        Text(f"{moment.doing}: {moment.tried} tried{left}; {counted(moment.left, 'passes')} after it", style="cyan"),
-    )
 
 
 def _wanted(signature: str | None, family: str | None, any_failure: bool, interesting: Path | None) -> Any:

@@ -18,16 +18,14 @@ import msgspec
 from reducer.errors import ProgramError
 from reducer.hunt.besides import Besides
 from reducer.hunt.finds import Find, Rate, Snapshot, Summary, summary_of
+from reducer.hunt.intake import Intake
 from reducer.hunt.ledger import Ledger
-from reducer.hunt.pace import Pace
 from reducer.hunt.reductions import Workshop
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
-from reducer.ir.skeleton import skeleton
 from reducer.oracle.base import Oracle
-from reducer.oracle.beside import timed
-from reducer.oracle.outcome import Compiled, Crashed, Incompatible, Invalid, Result, Skipped, TimedOut
-from reducer.oracle.verdict import KINDS, Kind, said_of, verdict
+from reducer.oracle.outcome import Result
+from reducer.oracle.verdict import KINDS, Kind
 
 #: Jobs waiting per worker beside the one it runs: enough that it never idles, few enough that a new failure's
 #: reduction need not wait.
@@ -95,11 +93,10 @@ class Hunt:
         self._notify, self._progress, self._checkpoint = notify, progress, checkpoint
         self._kinds = frozenset(kinds)
         self._busy, self._compiles = busy_seconds, compiles
-        self._besides, self._pace = besides, Pace()
         self._ledger = Ledger(workshop, notify=notify, elapsed=lambda: self.elapsed, kinds=self._kinds)
         self.tally = self._ledger.tally
         self._reductions = self._ledger.reductions
-        self._modules: set[str] = set()
+        self._intake = Intake(self._ledger, self._kinds, besides, notify)
         self._identities: set[str] = set()
         self._stop = threading.Event()
         self._hurry = threading.Event()
@@ -150,15 +147,15 @@ class Hunt:
         room = self._oracle.workers * (1 + _AHEAD)
         more = True
         try:
-            while self.elapsed < self._seconds and self._going_on() and (more or flying or self._comparing):
+            while self.elapsed < self._seconds and self._going_on() and (more or flying or self._intake.comparing):
                 try:
                     self._submit(flying, room)
                 except Exhausted:
                     more = False
                 done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
                 for future in [one for one in flying if one in done]:  # in the order of asking, not of a set
-                    self._take(flying.pop(future), future.result())
-                self._take_compared()
+                    self._intake.take(flying.pop(future), future.result())
+                self._intake.take_compared()
                 if not flying:
                     time.sleep(0.005)
                 self._show()
@@ -166,12 +163,7 @@ class Hunt:
             self._busy_fraction = self._busy() / max(self.elapsed * self._oracle.workers, 1e-9)
             for future in flying:
                 future.cancel()
-            if self._besides is not None:
-                self._besides.cancel()
-
-    @property
-    def _comparing(self) -> bool:
-        return self._besides is not None and self._besides.waiting
+            self._intake.cancel()
 
     def _going_on(self) -> bool:
         return not self._stop.is_set() and self._reductions.trouble is None
@@ -191,59 +183,6 @@ class Hunt:
                 flying[self._oracle.submit(program)] = program
             except ProgramError:
                 self.tally.skipped["invalid"] += 1
-
-    def _take(self, program: Program, result: Result) -> None:
-        answer = result.answer
-        if isinstance(answer, Skipped):
-            self.tally.skipped[answer.reason] += 1
-        elif isinstance(answer, Incompatible):
-            self.tally.skipped["incompatible"] += 1
-        elif isinstance(answer, Invalid) or (isinstance(answer, Crashed | TimedOut) and answer.phase == "lower"):
-            # What happened before the compiler was reached says nothing about it.
-            self.tally.skipped["invalid"] += 1
-        elif result.module_key in self._modules:
-            self.tally.skipped["duplicate module"] += 1
-        else:
-            if result.module_key:
-                self._modules.add(result.module_key)
-            self.tally.compiled += 1
-            self.tally.skeletons.add(skeleton(program))
-            found = verdict(result)
-            if found.word == "user-error":
-                self.tally.excused["user error"] += 1
-            elif found.word == "not-measurable" and not isinstance(answer, Compiled):
-                self.tally.excused[found.reason] += 1
-            elif found.kind is not None and found.kind not in self._kinds:
-                self.tally.excused["of another kind"] += 1
-            else:
-                self._note_ledger(result)
-                self._ledger.meet(program, found, said_of(result), generated=True)
-                self._measure(program, result)
-                if self._besides is not None and found.word == "ok" and result.ledger and result.ledger.lines:
-                    self._besides.consider(program)
-
-    def _measure(self, program: Program, result: Result) -> None:
-        """A program that takes much longer to compile than others of its size is a failure, if it does so again."""
-        if "slow-compile" not in self._kinds or result.cached or not isinstance(result.answer, Compiled):
-            return
-        limit = self._pace.limit(result.lines)
-        self._pace.note(result.lines, min(result.seconds_compile, result.cpu_compile))
-        if limit is not None:
-            judged = timed(result, limit)
-            if judged.slow:
-                self._ledger.meet(program, verdict(judged), said_of(judged), limit=limit)
-
-    def _take_compared(self) -> None:
-        for program, result in self._besides.done() if self._besides is not None else ():
-            self.tally.compared += result.beside is not None
-            self._ledger.meet(program, verdict(result), said_of(result))
-
-    def _note_ledger(self, result: Result) -> None:
-        """Say once why memory ledgers cannot be had here; counted each time."""
-        if result.ledger is not None and result.ledger.reason:
-            self.tally.unjudged += 1
-            if self.tally.unjudged == 1:
-                self._notify(f"lost offloads are not judged where the ledger cannot be had: {result.ledger.reason}")
 
     # -- ending --------------------------------------------------------------------------------------------------
 

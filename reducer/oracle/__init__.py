@@ -9,6 +9,7 @@ from __future__ import annotations
 from reducer.oracle.base import Oracle
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import Confirmation
+from reducer.oracle.counters import PoolStats
 from reducer.oracle.doctor import Diagnosis, Problem, diagnose
 from reducer.oracle.jobs import Job, ModuleJob, ProgramJob, ScriptJob, has_host_placement, module_partitions
 from reducer.oracle.outcome import (
@@ -30,7 +31,6 @@ from reducer.oracle.pool import Pool
 from reducer.oracle.releases import cached_releases, fetch_release, list_releases
 from reducer.oracle.signature import Signature, is_finding, is_out_of_memory, is_user_error, signature
 from reducer.oracle.target import DEFAULT_TOPOLOGY, TOPOLOGIES, Target, parse_option, resolve_target
-from reducer.oracle.task import PoolStats
 from reducer.oracle.verdict import KINDS, Kind, Verdict, failure, said_of, verdict, verdict_of
 
 __all__ = [

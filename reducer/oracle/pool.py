@@ -19,7 +19,6 @@ import heapq
 import itertools
 import os
 import threading
-from collections import Counter, defaultdict
 from concurrent.futures import Future
 from types import TracebackType
 
@@ -27,12 +26,13 @@ from reducer.errors import ScanshrinkError, TargetError, WorkerError
 from reducer.oracle.cache import OutcomeCache
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.conversation import Want, known_answer
+from reducer.oracle.counters import Counters, PoolStats
 from reducer.oracle.jobs import Job
-from reducer.oracle.outcome import Incompatible, Invalid, Result, Skipped
+from reducer.oracle.outcome import Incompatible, Result
 from reducer.oracle.slot import Limits, Slot
 from reducer.oracle.startup import START_SECONDS
 from reducer.oracle.target import Target
-from reducer.oracle.task import PoolStats, Task
+from reducer.oracle.task import Task
 
 DEFAULT_TIMEOUT = 60.0
 RECYCLE_JOBS = 1000
@@ -95,16 +95,15 @@ class Pool:
         self._closed = False
         self._unfit: ScanshrinkError | Incompatible | None = None
         self._ready = False
-        self._count: Counter[str] = Counter()
-        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._counters = Counters()
         limits = Limits(
             memory=memory_limit or default_memory_limit(workers),
             recycle_jobs=recycle_jobs,
             recycle_memory=recycle_memory,
             start_seconds=start_seconds,
         )
-        self._slots = [Slot(target, limits, self._cache, self._note, command) for _ in range(workers)]
-        self._fresh_slot = Slot(target, limits, self._cache, self._note_fresh, command)
+        self._slots = [Slot(target, limits, self._cache, self._counters.note, command) for _ in range(workers)]
+        self._fresh_slot = Slot(target, limits, self._cache, self._counters.note_fresh, command)
         self._fresh_thread: threading.Thread | None = None
         self._threads = [
             threading.Thread(target=self._serve, args=(slot,), name=f"oracle-{number}", daemon=True)
@@ -131,22 +130,7 @@ class Pool:
 
     def stats(self) -> PoolStats:
         """Return the counters."""
-        depth = self.queue_depth
-        with self._changed:
-            count, seconds = self._count, self._seconds
-            return PoolStats(
-                queued=depth,
-                running=count["running"],
-                answered=count["answered"],
-                cached=count["cached"],
-                skipped=count["skipped"],
-                invalid=count["invalid"],
-                compiled=count["compiled"],
-                deaths=count["deaths"],
-                starts=count["starts"],
-                busy_seconds=seconds["busy"],
-                start_seconds=seconds["start"],
-            )
+        return self._counters.stats(self.queue_depth)
 
     def submit(
         self,
@@ -254,7 +238,7 @@ class Pool:
                 while queue:
                     task = heapq.heappop(queue)[2]
                     if task.future.set_running_or_notify_cancel():
-                        self._count["running"] += 1
+                        self._counters.taken()
                         return task
                 if self._closed:
                     return None
@@ -303,30 +287,12 @@ class Pool:
             # A bug of ours: whoever waits is told, and the queue is served further, by another worker.
             failed = error
             slot.close()
-        with self._changed:
-            self._count["running"] -= 1
+        self._counters.left()
         if failed is not None:
             task.future.set_exception(failed)
         else:
             self._finish(task, results)
 
     def _finish(self, task: Task, results: list[Result]) -> None:
-        with self._changed:
-            for result in results:
-                self._count["answered"] += 1
-                self._count["cached"] += result.cached
-                self._count["skipped"] += isinstance(result.answer, Skipped)
-                self._count["invalid"] += isinstance(result.answer, Invalid)
-                self._count["compiled"] += result.seconds_compile > 0
+        self._counters.answered(results)
         task.future.set_result(task.finish(results))
-
-    def _note(self, what: str, seconds: float) -> None:
-        """Count an event of a slot: "busy", "start" or "death"."""
-        with self._changed:
-            self._seconds[what] += seconds
-            self._count[{"start": "starts", "death": "deaths"}.get(what, what)] += 1
-
-    def _note_fresh(self, what: str, seconds: float) -> None:
-        """As `_note`, at the place for fresh jobs: its work is none of the N workers' and does not make them busy."""
-        if what != "busy":
-            self._note(what, seconds)

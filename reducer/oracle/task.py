@@ -1,4 +1,4 @@
-"""What a pool keeps of a job in its queue, and the counters it shows."""
+"""What a pool keeps of a job in its queue."""
 
 from __future__ import annotations
 
@@ -6,31 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-import msgspec
-
 from reducer.oracle.conversation import Want
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Result
-
-
-class PoolStats(msgspec.Struct, frozen=True):
-    """What a pool has done so far.
-
-    `compiled` counts jobs that reached the compiler. `busy_seconds` is worker time spent lowering and
-    compiling, `start_seconds` spent starting workers, both summed over all workers.
-    """
-
-    queued: int
-    running: int
-    answered: int
-    cached: int
-    skipped: int
-    invalid: int
-    compiled: int
-    deaths: int
-    starts: int
-    busy_seconds: float
-    start_seconds: float
 
 
 class Task:

@@ -17,10 +17,10 @@ from reducer.ir.codec import encode
 from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
 from reducer.ir.types import Type
 from reducer.oracle.confirm import Confirmation
+from reducer.oracle.counters import PoolStats
 from reducer.oracle.jobs import Job
 from reducer.oracle.outcome import Answer, Compiled, Incompatible, Memory, Rejected, Result
 from reducer.oracle.target import Target
-from reducer.oracle.task import PoolStats
 
 COMPILED = Compiled(Memory(host_temp=12288, temp=0))
 TARGET = Target(libtpu="0.0.52", path="/x/libtpu.so", sha256="a" * 64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import zlib
 from pathlib import Path
@@ -72,6 +73,8 @@ def read(name: str) -> Item:
         return Item(name, capture.job, capture=capture)
     if path.is_dir() and (captures := captures_in(path)):
         raise InputError(f"{name}: is a folder of captures", hint=f"name one, such as {captures[0]}")
+    if path.is_dir() and not os.path.lexists(path / "case.json") and (cases := sorted(path.glob("*/case.json"))):
+        raise InputError(f"{name}: is a folder of cases", hint=f"name one, such as {cases[0].parent}")
     if path.is_dir() or path.name == "case.json":
         return _case(name, path if path.is_dir() else path.parent)
     if path.name.endswith((".mlir", ".mlir.gz", ".mlirbc")):

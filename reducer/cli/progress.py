@@ -71,7 +71,7 @@ def clock(snapshot: Snapshot) -> str:
 def skipped(snapshot: Snapshot) -> str:
     """What was not compiled or does not count, and why."""
     reasons = sorted(snapshot.skipped.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{n} {reason}" for reason, n in reasons)
+    return ", ".join(f"{reason} ({n})" for reason, n in reasons)
 
 
 def shrinking(snapshot: Snapshot) -> str:

@@ -153,7 +153,8 @@ def _probe(target: Target, topologies: Sequence[str], workers: int) -> tuple[lis
             problems.append(Problem(answer.message, "give another libtpu, or install another jax", fatal=fatal))
         else:
             hint = answer.hint
-            if isinstance(answer, TargetError) and working:
-                hint = f"leave {topology} out; these work: {', '.join(working)}"
+            if isinstance(answer, TargetError):
+                these = f"leave {topology} out; these work: {', '.join(working)}"
+                hint = these if working else "none works with it: give another --libtpu"
             problems.append(Problem(answer.message, hint, fatal=fatal))
     return working, problems

@@ -292,6 +292,13 @@ def _newer_case(folder: Path) -> str:
     return str(folder / "c")
 
 
+def _corpus(folder: Path) -> str:
+    for name in ("b", "a"):
+        (folder / "corpus" / name).mkdir(parents=True)
+        (folder / "corpus" / name / "case.json").write_bytes(b"{}")
+    return str(folder / "corpus")
+
+
 _GZ = bytearray(gzip.compress(b"module {}\n" * 1000))
 _GZ[30] ^= 255
 _GZ[31] ^= 255
@@ -303,6 +310,7 @@ _GZ[31] ^= 255
         (lambda folder: str(folder / "nothing"), "no such file"),
         (lambda folder: f"{folder / 'nothing'}.py:f", "no such file"),
         (_folder, "a case is a folder with a case.json in it"),
+        (_corpus, "is a folder of cases (name one, such as "),
         (_newer_case, "upgrade scanshrink"),
         (_file("newer.json", b'{"format": 99, "program": {}}'), "upgrade scanshrink"),
         (_file("a.json", b"\x00\xff\xfe"), "not a program file"),

@@ -42,7 +42,7 @@ def test_the_panel() -> None:
     assert drawn(SNAPSHOT) == [
         "31 s, 89 s left",
         "120 programs, 60 compiled, 7 failing; 4.2 compiles/s",
-        "not counted: 40 duplicate program, 12 no host placement, 1 user error",
+        "not counted: duplicate program (40), no host placement (12), user error (1)",
         "shrinking bitcast-memory-space: 22 -> 9 equations, 31 compiles",
         "failure               tier       state      finds  equations",
         "bitcast-memory-space  program    shrinking      3          9",
@@ -87,7 +87,7 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.splitlines() == [
         "31 s, 89 s left: 120 programs, 60 compiled, 7 failing; 4.2 compiles/s; "
         "shrinking bitcast-memory-space: 22 -> 9 equations, 31 compiles; "
-        "skipped 40 duplicate program, 12 no host placement, 1 user error",
+        "skipped duplicate program (40), no host placement (12), user error (1)",
         "new failure",
         "40 s, 80 s left: 120 programs, 60 compiled, 7 failing; 4.2 compiles/s",
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.edit import stand_in, zeros
+from reducer.ir.edit import replace_value, stand_in, zeros
 from reducer.ir.equations import (
     Arg,
     Block,
@@ -22,6 +22,7 @@ from reducer.ir.equations import (
     Equation,
     Scan,
     ShardMap,
+    Var,
     While,
 )
 from reducer.ir.types import Type
@@ -129,6 +130,27 @@ def freeze_carry(block: Block, i: int, k: int) -> Block:
         )
     eqns = (*block.eqns[:i], new, *block.eqns[i + 1 :])
     return substitute(Block(block.params, eqns, block.results), {out.id: init})
+
+
+def stack_carry(block: Block, i: int, k: int) -> Block:
+    """Turn carry `k` of the scan at `i` into zeros, and its last value into what every turn makes of it, stacked.
+
+    Raises:
+        ProgramError: an equation uses the last value, which has another type then; there are no zeros of its type.
+    """
+    eqn = block.eqns[i]
+    assert isinstance(eqn, Scan)
+    out, value = eqn.outs[k], eqn.body.results[k]
+    if any(out.id in args_of(other) for other in block.eqns):
+        raise ProgramError(f"the last value of carry {k} is used")
+    outs = (*eqn.outs[:k], *eqn.outs[k + 1 :], Var(out.id, out.type.stacked(eqn.length)))
+    p = len(eqn.consts) + k
+    params, results = eqn.body.params, eqn.body.results
+    body = Block(params, eqn.body.eqns, (*results[:k], *results[k + 1 :], value))
+    body = replace_value(body, params[p].id, None)
+    body = Block((*params[:p], *params[p + 1 :]), body.eqns, body.results)
+    new = msgspec.structs.replace(eqn, outs=outs, carry=eqn.carry[:k] + eqn.carry[k + 1 :], body=body)
+    return Block(block.params, (*block.eqns[:i], new, *block.eqns[i + 1 :]), block.results)
 
 
 def _moved(block: Block, source: int, target: int) -> Block:

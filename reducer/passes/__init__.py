@@ -44,6 +44,7 @@ from reducer.passes.ports import (
     other_results,
     simplify_gradient,
     slices_to_constants,
+    stack_carries,
 )
 from reducer.passes.shapes import (
     drop_all_axes,
@@ -99,6 +100,7 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     # After the regions have found their places: a pair of regions with something between them cannot be exchanged.
     Pass("hoist-equations", "move equations out of regions", hoist_equations, 1, "linear"),
     Pass("windows", "delete and unwrap several equations at once", windows, 2, "square", late=True),
+    Pass("stack-carries", "return what every turn makes of a carry", stack_carries, 1, "linear", late=True),
     Pass("coupled-edits", "take something away and make up for it", coupled_edits, 2, "square", late=True),
 )
 

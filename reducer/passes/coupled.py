@@ -17,7 +17,7 @@ from reducer.errors import ProgramError
 from reducer.ir.check import check
 from reducer.ir.dims import dimensions, resized, without_axis
 from reducer.ir.edit import delete_all, rewrite, uses
-from reducer.ir.equations import Arg, Block, Equation, Fill, Grad, Lit, Program, Scan, Var, While
+from reducer.ir.equations import Arg, Block, Equation, Fill, Grad, Lit, Name, Program, Scan, Var, While
 from reducer.ir.nest import value_to_input
 from reducer.ir.normal import normalise
 from reducer.ir.order import size
@@ -27,6 +27,7 @@ from reducer.ir.walk import args_of, bindings, blocks, children, equations, fres
 from reducer.ir.whole import drop_inputs, keep_results, with_dtype
 from reducer.passes.base import Candidate
 from reducer.passes.layers import plain_layers
+from reducer.passes.tools import changed
 
 #: Above this many equations there are too many pairs.
 LARGEST: Final = 9
@@ -40,6 +41,8 @@ def coupled_edits(program: Program) -> Iterator[Candidate[Program]]:
     for change in (inputs_for_constants, with_gradient, one_turn_more, one_element_more, other_floats, ordinary):
         for step in steps:
             yield partial(_both, step, change)
+    for step in _small_steps(program):
+        yield partial(_both, step, stacks)
 
 
 def _both(step: Candidate[Program], change: Callable[[Program], Program]) -> Program:
@@ -70,6 +73,16 @@ def _steps(program: Program) -> Iterator[Candidate[Program]]:
     for d in dimensions(program):
         if d.size == 1:
             yield partial(without_axis, program, d)
+
+
+def _small_steps(program: Program) -> Iterator[Candidate[Program]]:
+    """Steps that take little away: what a value is computed by, a loop unrolled by the compiler."""
+    for path, i, eqn in equations(program):
+        if isinstance(eqn, Scan) and eqn.unroll != 1:
+            yield partial(changed, program, path, i, unroll=1)
+        if not isinstance(eqn, Fill | Name):
+            for var in eqn.outs:
+                yield partial(value_to_input, program, path, var.id, differentiate=var.type.inexact)
 
 
 def _unwrapped(block: Block, i: int, field: str) -> Block:
@@ -125,6 +138,23 @@ def one_turn_more(program: Program) -> Program:
 def one_element_more(program: Program) -> Program:
     """Every dimension that is no length one larger."""
     return resized(program, [(d, d.size + 1) for d in dimensions(program) if not d.is_length and not d.pinned])
+
+
+def stacks(program: Program) -> Program:
+    """Every loop two turns, and every floating value a stack of stacks of it: where sizes are what remains of loops."""
+    program = resized(program, [(d, 2) for d in dimensions(program) if d.is_length and not d.pinned])
+
+    def larger(variables: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple(
+            Var(v.id, v.type.with_shape((*v.type.shape, 2, 2, 1))) if DTYPES[v.type.dtype][2] == "f" else v
+            for v in variables
+        )
+
+    def edit(block: Block) -> Block:
+        eqns = tuple(msgspec.structs.replace(eqn, outs=larger(eqn.outs)) for eqn in block.eqns)
+        return Block(larger(block.params), eqns, block.results)
+
+    return map_blocks(program, edit)
 
 
 def other_floats(program: Program) -> Program:

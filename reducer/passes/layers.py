@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
+from reducer.errors import ProgramError
 from reducer.ir.edit import rewrite, zeros
-from reducer.ir.equations import Arg, Block, Checkpoint, Equation, Fill, Grad, Name, Op, Program, Scan, Var
+from reducer.ir.equations import Arg, Block, Call, Checkpoint, Equation, Fill, Grad, Name, Op, Program, Scan, Var
 from reducer.ir.nest import swap, value_to_input
 from reducer.ir.order import size
 from reducer.ir.types import Type
-from reducer.ir.walk import Path, arg_type, blocks, equations, fresh, types_of
+from reducer.ir.walk import Path, arg_type, args_of, blocks, equations, fresh, types_of, with_args
 from reducer.passes.base import Candidate
 from reducer.passes.relevance import LARGE, Relevance
 from reducer.passes.simplify import CANONICAL
@@ -21,8 +23,9 @@ from reducer.passes.simplify import CANONICAL
 def plain_layers(program: Program) -> Iterator[Candidate[Program]]:
     """What a block with an offloaded name computes, replaced by `sin(name(x))` of one of its parameters.
 
-    All such blocks at once, then one at a time; with the gradient as it is, and with respect to all inputs, since the
-    layer no longer depends on weights.
+    Or by the first of its operations that can be `f(name(x), w)` with another parameter. All such blocks at once, then
+    one at a time; with the gradient as it is, and with respect to all inputs, since the layer no longer depends on
+    the same weights.
     """
     relevance = Relevance(program)
     grad = program.gradient
@@ -34,13 +37,40 @@ def plain_layers(program: Program) -> Iterator[Candidate[Program]]:
             found.append((place.path, names[0]))
     choices = [found] if len(found) > 1 else []
     for chosen in (*choices, *([one] for one in found)):
-        edits = {path: partial(_layer, name=name) for path, name in chosen}
-        yield partial(rewrite, program, edits)
-        if grad is not None and grad.argnums != inexact:
-            yield partial(rewrite, msgspec.structs.replace(program, gradient=Grad(inexact, grad.with_value)), edits)
+        for layer in (_plain, _weighted):
+            edits = {path: partial(_layer, name=name, layer=layer) for path, name in chosen}
+            yield partial(rewrite, program, edits)
+            if grad is not None and grad.argnums != inexact:
+                yield partial(rewrite, msgspec.structs.replace(program, gradient=Grad(inexact, grad.with_value)), edits)
 
 
-def _layer(block: Block, name: str) -> Block:
+#: Makes the operation of a layer: (block, x, variable that is `name(x)`, variable to bind).
+_Operation: TypeAlias = Callable[[Block, Var, Var, Var], Equation]
+
+
+def _plain(block: Block, x: Var, named: Var, out: Var) -> Equation:  # noqa: ARG001 - every operation is given these
+    return Op(outs=(out,), primitive=CANONICAL, args=(named.id,))
+
+
+def _weighted(block: Block, x: Var, named: Var, out: Var) -> Equation:
+    """The first operation (or call) that takes a value like x and another one, for which there is a parameter."""
+    types = types_of(block)
+    for eqn in block.eqns:
+        args = args_of(eqn)
+        if not isinstance(eqn, Op | Call) or len(args) != 2 or [v.type for v in eqn.outs] != [x.type]:
+            continue
+        for k, arg in enumerate(args):
+            other = args[1 - k]
+            if arg_type(arg, types) == x.type and isinstance(other, int):
+                weights = [p.id for p in block.params if p.type == types[other] and p.id != x.id]
+                if weights:
+                    weight = other if other in weights else weights[0]
+                    new = with_args(eqn, (named.id, weight) if k == 0 else (weight, named.id))
+                    return msgspec.structs.replace(new, outs=(out,))
+    raise ProgramError("no operation takes x and a weight")
+
+
+def _layer(block: Block, name: str, layer: _Operation) -> Block:
     types = types_of(block)
     wanted = [arg_type(r, types) for r in block.results]
     candidates = [p for p in block.params if p.type.inexact and not p.type.on_host]
@@ -49,10 +79,7 @@ def _layer(block: Block, name: str) -> Block:
         return block
     ids = fresh(block)
     named, out = Var(next(ids), x.type), Var(next(ids), x.type)
-    eqns: list[Equation] = [
-        Name(outs=(named,), arg=x.id, name=name),
-        Op(outs=(out,), primitive=CANONICAL, args=(named.id,)),
-    ]
+    eqns: list[Equation] = [Name(outs=(named,), arg=x.id, name=name), layer(block, x, named, out)]
     results: list[Arg] = []
     for type_ in wanted:
         if type_ == x.type:

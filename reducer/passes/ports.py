@@ -11,7 +11,7 @@ from reducer.errors import ProgramError
 from reducer.ir.edit import BlockEdit, rewrite
 from reducer.ir.equations import Block, Grad, Program, Scan, While
 from reducer.ir.order import size
-from reducer.ir.unwrap import freeze_carry
+from reducer.ir.unwrap import freeze_carry, stack_carry
 from reducer.ir.walk import Path, bindings, equations
 from reducer.ir.whole import drop_inputs, keep_results, slice_to_constant, with_result
 from reducer.passes.base import Candidate, Edits
@@ -109,3 +109,14 @@ def freeze_carries(program: Program) -> Edits[Program]:
         return rewrite(program, {path: editor(carries) for path, carries in chosen.items()})
 
     return Edits(len(places), apply)
+
+
+def stack_carries(program: Program) -> Iterator[Candidate[Program]]:
+    """One carry of an outermost scan turned into zeros, and its last value into all of them, stacked.
+
+    The values of the turns stay results then, but no longer depend on each other.
+    """
+    for i, eqn in enumerate(program.block.eqns):
+        if isinstance(eqn, Scan):
+            for k in range(len(eqn.carry)):
+                yield partial(rewrite, program, {(): partial(stack_carry, i=i, k=k)})

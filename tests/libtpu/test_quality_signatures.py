@@ -39,6 +39,8 @@ INSTALLED = {
     "lane-slice": (1, 3),
     "lost-outer-stack": (1, 2),
     "lost-all": (1, 3),
+    "lost-part": (1, 3),
+    "lane-update": (1, 2),
 }
 OLDER = {
     "async-start-placement": (1, 2),
@@ -47,6 +49,7 @@ OLDER = {
     "parameter-shape": (8, 11),
     "lane-slice-async": (5, 16),
     "lane-slice-async-placement": (1, 3),
+    "bitcast-stacked-constant": (2, 3),
 }
 
 

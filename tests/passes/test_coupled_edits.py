@@ -115,3 +115,31 @@ def test_large_programs_are_left_alone() -> None:
         x = b.op("sin", x)
     assert list(coupled_edits(Program(b.block(x)))) == []
     assert dimensions(Program(b.block(x))) == ()
+
+
+def test_a_loop_becomes_an_input_that_is_a_stack(run: Callable[..., str]) -> None:
+    inner = Builder()
+    inner_block = inner.block(inner.param(SCALAR))
+    body = Builder()
+    (ys,) = body.scan(inner_block, length=2, consts=[body.param(SCALAR)])
+    b = Builder()
+    program = Program(b.block(*b.scan(body.block(ys), length=1, consts=[b.param(SCALAR)])))
+
+    def deep(p: Program) -> bool:
+        """A stack of two loops, or one large enough of one loop that turns."""
+        if not p.block.params or not scans(p):
+            return False
+        (x, *_) = p.block.params
+        return x.type.dtype == "float32" and (len(scans(p)) == 2 or (x.type.rank > 3 and scans(p)[0].length > 1))
+
+    assert (
+        run("coupled-edits", program, deep)
+        == """\
+{ lambda ; a:f32[2,2,2,1]. let
+    b:f32[2,2,2,2,1] = scan[length=2 num_consts=1
+      body={ lambda ; c:f32[2,2,2,1]. let
+        in (c,) }
+    ] a
+  in (b,) }
+"""
+    )

@@ -62,5 +62,6 @@ def test_listing() -> None:
         "fill-arguments",
         "hoist-equations",
         "windows",
+        "stack-carries",
         "coupled-edits",
     ]

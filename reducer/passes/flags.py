@@ -51,8 +51,10 @@ def _flag_changes(eqn: Equation) -> Iterator[dict[str, object]]:
 
 
 def reset_flags(program: Program) -> Edits[Program]:
-    """Any set of flags back to their defaults, any metadata dropped."""
+    """Any set of flags back to their defaults, then any metadata dropped."""
     places: list[_Change] = [(path, i, fields) for path, i, eqn in equations(program) for fields in _flag_changes(eqn)]
+    places.sort(key=lambda place: "metadata" in place[2])
+    flags = sum("metadata" not in fields for _, _, fields in places)
 
     def apply(positions: Sequence[int]) -> Program:
         # Two entries of one equation's metadata: the later change would undo the earlier one, so merge by hand.
@@ -64,7 +66,7 @@ def reset_flags(program: Program) -> Edits[Program]:
             done = changed(done, path, i, **fields)
         return done
 
-    return Edits(len(places), apply)
+    return Edits(len(places), apply, (flags,) if 0 < flags < len(places) else ())
 
 
 def _remaining(

@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from reducer.errors import ProgramError
-from reducer.ir.edit import BlockEdit, rewrite
+from reducer.ir.edit import BlockEdit, rewrite, uses
 from reducer.ir.equations import Block, Grad, Program, Scan, While
 from reducer.ir.order import size
 from reducer.ir.unwrap import freeze_carry, stack_carry
@@ -46,22 +46,26 @@ def other_results(program: Program) -> Iterator[Candidate[Program]]:
 
 
 def drop_program_inputs(program: Program) -> Edits[Program]:
-    """Any set of inputs; their uses become another input of that type, or zeros."""
+    """Any set of inputs; their uses become another input of that type, or zeros. Those without a use first."""
+    used = uses(program.block)
+    order = sorted(range(len(program.block.params)), key=lambda k: used[program.block.params[k].id] > 0)
+    idle = sum(not used[var.id] for var in program.block.params)
 
     def apply(positions: Sequence[int]) -> Program:
-        return drop_inputs(program, frozenset(positions))
+        return drop_inputs(program, frozenset(order[k] for k in positions))
 
-    return Edits(len(program.block.params), apply)
+    return Edits(len(order), apply, (idle,) if 0 < idle < len(order) else ())
 
 
 def simplify_gradient(program: Program) -> Iterator[Candidate[Program]]:
-    """No gradient, a gradient with respect to one input, to one input fewer, or without the value."""
+    """No gradient; one for one input, without the value or with it; one for one input fewer; without the value."""
     grad = program.gradient
     if grad is None:
         return
     choices: list[Grad | None] = [None]
     if len(grad.argnums) > 1:
-        choices += [Grad((n,), grad.with_value) for n in grad.argnums]
+        values = (False, True) if grad.with_value else (False,)
+        choices += [Grad((n,), with_value) for with_value in values for n in grad.argnums]
     if len(grad.argnums) > 2:
         choices += [Grad(tuple(m for m in grad.argnums if m != n), grad.with_value) for n in grad.argnums]
     if grad.with_value:

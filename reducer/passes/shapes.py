@@ -71,7 +71,11 @@ def _drop(program: Program) -> Program:
 
 
 def drop_axes(program: Program) -> Iterator[Candidate[Program]]:
-    """One axis of size 1, wherever it flows; the last ones first. A loop whose length it is becomes its body."""
+    """One axis of size 1, wherever it flows; the last ones first. A loop whose length it is becomes its body.
+
+    All of them at once before, if there are several.
+    """
+    yield from drop_all_axes(program)
     for dimension in reversed(dimensions(program)):
         if dimension.size == 1:
             yield partial(without_axis, program, dimension)

@@ -3,7 +3,7 @@
     python benchmarks/chances.py --work DIR             (recordings as `reducers.py run` leaves them)
     python benchmarks/chances.py --work DIR --write     (puts it into reducer/passes/chances.py)
 
-Of each pass: the chance of its first candidate in a run, of one after an accepted one, of one after a refused one.
+Of each pass: the chance of a candidate in each situation (`reducer.passes.base.Situation`).
 Counted are all questions of whole reductions with one worker. Each chance leans towards that of all passes together,
 as if they had given some answers more.
 """
@@ -14,6 +14,7 @@ import argparse
 import collections
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from common import ROOT
 from peers import starts
@@ -24,27 +25,30 @@ from reducer.errors import InputError
 from reducer.ir.equations import Program
 from reducer.ir.order import size
 from reducer.ir.tiers import tier_of
-from reducer.passes.base import Chances
+from reducer.passes.base import Chances, Situation
 from reducer.shrink import Event, PassStarted, Tried, shrink_program
 
 TABLE = ROOT / "reducer" / "passes" / "chances.py"
 #: Answers of all passes together that are added to those of each.
 LEAN = 4
-Counts = dict[tuple[str, bool | None], list[int]]
+Counts = dict[tuple[str, Situation], list[int]]
+SITUATIONS = get_args(Situation)
 
 
 def counter(counts: Counts) -> Callable[[Event[Program]], None]:
     """Count the answers of one reduction."""
-    last: bool | None = None
+    situation: Situation = "first"
+    seen: set[str] = set()
 
     def tell(event: Event[Program]) -> None:
-        nonlocal last
+        nonlocal situation
         match event:
-            case PassStarted():
-                last = None
+            case PassStarted(name=name):
+                situation = "again" if name in seen else "first"
+                seen.add(name)
             case Tried(name=name, wanted=wanted):
-                counts[name.removeprefix("restart/"), last][wanted] += 1
-                last = wanted
+                counts[name.rpartition("/")[2], situation][wanted] += 1
+                situation = "lucky" if wanted else "unlucky"
 
     return tell
 
@@ -58,17 +62,19 @@ def count(counts: Counts, start: Start, recorder: Recorder) -> None:
 
 def chances(counts: Counts) -> dict[str, Chances]:
     """The table, by pass."""
-    sums: dict[bool | None, list[int]] = {last: [0, 0] for last in (None, True, False)}
-    for (_, last), (refused, accepted) in counts.items():
-        sums[last] = [sums[last][0] + refused, sums[last][1] + accepted]
-    general = {last: accepted / max(refused + accepted, 1) for last, (refused, accepted) in sums.items()}
+    general = {}
+    for situation in SITUATIONS:
+        answers = [both for (_, where), both in counts.items() if where == situation]
+        general[situation] = sum(good for _, good in answers) / max(sum(map(sum, answers)), 1)
 
-    def one(name: str, last: bool | None) -> float:
-        refused, accepted = counts.get((name, last), (0, 0))
-        return max(round((accepted + LEAN * general[last]) / (refused + accepted + LEAN), 2), 0.01)
+    def one(name: str) -> Chances:
+        found = []
+        for situation in SITUATIONS:
+            bad, good = counts.get((name, situation), (0, 0))
+            found.append((good + LEAN * general[situation]) / (bad + good + LEAN))
+        return Chances(*(min(max(round(chance, 2), 0.01), 0.99) for chance in found))
 
-    table = {name: Chances(one(name, None), one(name, True), one(name, False)) for name, _ in counts}
-    return dict(sorted(table.items())) | {"": Chances(*(round(general[last], 2) for last in (None, True, False)))}
+    return {name: one(name) for name in (*sorted({name for name, _ in counts}), "")}
 
 
 def main() -> None:
@@ -88,7 +94,10 @@ def main() -> None:
             except InputError as error:
                 print(f"left out: {error}")
     head, _, _ = TABLE.read_text().partition("CHANCES: Final")
-    rows = [f'    "{name}": Chances({row.first}, {row.lucky}, {row.unlucky}),' for name, row in chances(counts).items()]
+    rows = [
+        f'    "{name}": Chances({row.first}, {row.again}, {row.lucky}, {row.unlucky}),'
+        for name, row in chances(counts).items()
+    ]
     text = f"{head}CHANCES: Final[Mapping[str, Chances]] = {{\n" + "\n".join(rows) + "\n}\n"
     if options.write:
         TABLE.write_text(text)

@@ -44,16 +44,19 @@ Candidate: TypeAlias = Callable[[], C]
 Proposal: TypeAlias = Iterable[Candidate[C]] | Edits[C] | Numbers[C]
 
 
+#: Where a candidate stands: the first one when a pass is run for the first time, the first one when it is run again,
+#: one after an accepted one, one after a refused one.
+Situation: TypeAlias = Literal["first", "again", "lucky", "unlucky"]
+
+
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """How likely a candidate of a pass is to be accepted: its first in a run, one after an accepted or a refused one.
-
-    All are above 0 and below 1.
-    """
+    """How likely a candidate of a pass is to be accepted, by its situation. All are above 0 and below 1."""
 
     first: float = 0.5
-    lucky: float = 0.7
-    unlucky: float = 0.35
+    again: float = 0.2
+    lucky: float = 0.6
+    unlucky: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)

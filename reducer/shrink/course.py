@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from reducer.passes.base import Candidate, Pass
+from reducer.passes.base import Candidate, Pass, Situation
 from reducer.shrink.ask import Prepared
 from reducer.shrink.luck import Luck
 from reducer.shrink.search import Search, begin
@@ -82,7 +82,7 @@ class Course(Generic[C]):
 
     `best`, `key` and `order` are of the candidate that is the best one by now. `queue` are the passes of the round
     that are still to come, `stalled` those on probation, which come if the others bring nothing. `one` is the pass
-    that is run, `search` its walk, `gained` says whether it brought anything and `last` how its last question ended.
+    that is run, `search` its walk, `gained` says whether it brought anything, `situation` where its candidate stands.
     """
 
     passes: tuple[Pass[C], ...]
@@ -95,7 +95,7 @@ class Course(Generic[C]):
     one: Pass[C] | None = None
     search: Search[C] | None = None
     gained: bool = False
-    last: bool | None = None
+    situation: Situation = "first"
     progress: bool = False
     any_progress: bool = False
 
@@ -139,8 +139,9 @@ class Course(Generic[C]):
         """The course after the verdict on its candidate."""
         assert self.search is not None
         assert self.one is not None
-        luck = self.habits.luck.noted(self.one.name, self.last, accepted=accepted)
-        course = replace(self, habits=replace(self.habits, luck=luck), last=accepted)
+        luck = self.habits.luck.noted(self.one, self.situation, accepted=accepted)
+        situation: Situation = "lucky" if accepted else "unlucky"
+        course = replace(self, habits=replace(self.habits, luck=luck), situation=situation)
         if not accepted:
             return replace(course, search=self.search.failed())
         best = prepared.candidate
@@ -155,9 +156,10 @@ class Course(Generic[C]):
             while course.queue:
                 one, course = course.queue[0], replace(course, queue=course.queue[1:])
                 if not course._is_idle(one):
+                    situation: Situation = "again" if one.name in course.habits.once else "first"
                     habits = course.habits.begun(one.name)
                     search = begin(one.propose, course.best)
-                    return replace(course, one=one, search=search, gained=False, last=None, habits=habits)
+                    return replace(course, one=one, search=search, gained=False, situation=situation, habits=habits)
             if course.progress:
                 course = replace(course, any_progress=True).started()
             elif course.stalled:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from reducer.passes.base import Pass
+from reducer.passes.base import Pass, Situation
 
 C = TypeVar("C")
 
@@ -20,17 +20,22 @@ WEIGHT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Luck:
-    """Accepted candidates and all, by pass and what became of the one before in the same run of it."""
+    """Accepted candidates and all, by pass and situation. A pass the other way round is the same pass."""
 
-    counts: Mapping[tuple[str, bool | None], tuple[int, int]] = field(default_factory=dict)
+    counts: Mapping[tuple[str, Situation], tuple[int, int]] = field(default_factory=dict)
 
-    def noted(self, name: str, last: bool | None, *, accepted: bool) -> Luck:
+    def noted(self, one: Pass[C], situation: Situation, *, accepted: bool) -> Luck:
         """With one more verdict."""
-        good, all_ = self.counts.get((name, last), (0, 0))
-        return Luck({**self.counts, (name, last): (good + accepted, all_ + 1)})
+        key = (_plain(one), situation)
+        good, all_ = self.counts.get(key, (0, 0))
+        return Luck({**self.counts, key: (good + accepted, all_ + 1)})
 
-    def of(self, one: Pass[C], last: bool | None) -> float:
-        """The chance of the next candidate of a pass, above 0 and below 1."""
-        supposed = one.chances.first if last is None else one.chances.lucky if last else one.chances.unlucky
-        good, all_ = self.counts.get((one.name, last), (0, 0))
+    def of(self, one: Pass[C], situation: Situation) -> float:
+        """The chance of the next candidate, above 0 and below 1."""
+        supposed: float = getattr(one.chances, situation)
+        good, all_ = self.counts.get((_plain(one), situation), (0, 0))
         return (good + WEIGHT * supposed) / (all_ + WEIGHT)
+
+
+def _plain(one: Pass[C]) -> str:
+    return one.name.rpartition("/")[2]

@@ -51,7 +51,7 @@ class Node(Generic[C]):
     def chance(self) -> float:
         """How likely the candidate is to be accepted."""
         assert self.course.one is not None
-        return self.course.habits.luck.of(self.course.one, self.course.last)
+        return self.course.habits.luck.of(self.course.one, self.course.situation)
 
     def after(self, *, accepted: bool) -> Node[C]:
         """The node after the verdict on this one."""

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The package's folder goes last, so that it hides nothing of the interpreter's; -P keeps the working folder out.
-_BOOTSTRAP = (
-    "import sys; sys.path.append({root!r}); from reducer.aside import serve; serve({module!r}, {memory!r})"
-)
+_BOOTSTRAP = "import sys; sys.path.append({root!r}); from reducer.aside import serve; serve({module!r}, {memory!r})"
 
 
 @dataclass(frozen=True)

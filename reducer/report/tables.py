@@ -81,8 +81,7 @@ def show_cases(entries: Iterable[Case | Damaged], console: Console | None = None
     listed = list(entries)
     cases = [entry for entry in listed if isinstance(entry, Case)]
     cells = [
-        (c.slug, c.kind, c.tier, str(c.minimum.size), str(c.finds), c.target.libtpu, certificate_text(c))
-        for c in cases
+        (c.slug, c.kind, c.tier, str(c.minimum.size), str(c.finds), c.target.libtpu, certificate_text(c)) for c in cases
     ]
     heads = ("case", "kind", "tier", "size", "finds", "libtpu", "certificate")
     details = [line(case.signature, _SIGNATURE_LIMIT) for case in cases]

@@ -38,7 +38,7 @@ def _sweep(module: Module) -> Iterator[Candidate[Module]]:
 
 #: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out.
 MODULE_SWEEP: Final[Pass[Module]] = Pass(
-    "sweep", "try every single step of the neighbourhood", _sweep, 1, "square", ("stablehlo",)
+    "sweep", "try every single step of the neighbourhood", _sweep, 1, "square", ("stablehlo",), late=True
 )
 
 
@@ -77,7 +77,7 @@ def shrink_module(
         oracle,
         wanted,
         tier=module_tier(sensible=nonsense(module) is None),
-        passes=(*MODULE_PASSES, MODULE_SWEEP),
+        passes=(MODULE_SWEEP, *MODULE_PASSES),
         budget=budget,
         label=label,
         events=events,

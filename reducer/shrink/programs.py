@@ -36,8 +36,11 @@ def _check_sensible(program: Program) -> None:
         raise ProgramError(f"nobody would run this: {what}")
 
 
-#: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out.
-SWEEP: Final[Pass[Program]] = Pass("sweep", "try every single step of the neighbourhood", _sweep, 1, "square")
+#: Every documented single step once more, so that the result is 1-minimal whatever the other passes left out. It is the
+#: first of the late ones: it asks what a certificate asks.
+SWEEP: Final[Pass[Program]] = Pass(
+    "sweep", "try every single step of the neighbourhood", _sweep, 1, "square", late=True
+)
 
 
 def program_tier(
@@ -87,7 +90,7 @@ def shrink_program(
         oracle,
         wanted,
         tier=program_tier(level, sensible=nonsense(normalise(program)) is None, placed=placed),
-        passes=tuple(with_chances(one) for one in (*PASSES, SWEEP) if level in one.tiers),
+        passes=tuple(with_chances(one) for one in (SWEEP, *PASSES) if level in one.tiers),
         budget=budget,
         restart=restart,
         label=label,

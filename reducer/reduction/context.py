@@ -159,7 +159,7 @@ class Run:
                 stage.best,
                 self.asking(stage, placed=stage.confirmed.placed),
                 self.wanted,
-                placed=stage.confirmed.placed,
+                placed=stage.confirmed.placed and self.script is None,  # a script may find anything interesting
                 budget=None if budget is None else max(budget - before - earlier, 0),
                 label=self.wanted.label,
                 events=follower.event,

@@ -89,7 +89,7 @@ def shrink_program(
         program,
         oracle,
         wanted,
-        tier=program_tier(level, sensible=nonsense(normalise(program)) is None, placed=placed),
+        tier=program_tier(level, sensible=nonsense(normalise(program)) is None, placed=placed and may_place(program)),
         passes=tuple(with_chances(one) for one in (SWEEP, *PASSES) if level in one.tiers),
         budget=budget,
         restart=restart,

@@ -12,7 +12,7 @@ from reducer.ir.types import parse_type
 
 VECTOR = parse_type("f32[8]")
 MATRIX = parse_type("f32[8,8]")
-HOST = parse_type("f32[8]@host")
+HOST = parse_type("f32[8]<host>")
 
 
 def body(name: str = "x") -> Block:

@@ -4,8 +4,7 @@ It knows no pass by name, no JAX, and no files. What it guarantees:
 
 - Only a candidate that is strictly smaller (`Tier.order_key`) and fails as wanted is accepted, so it terminates.
 - Verdicts are committed in the order of proposals, whatever order the answers come in: the result, the history and
-  the counts are the same for any number of workers. More workers answer the next questions early, assuming that the
-  current one fails, which nine in ten do.
+  the counts are the same for any number of workers. More workers answer the likeliest next questions early (`plan`).
 - A pass that made no progress on exactly this candidate is not run on it again; one that made none on several
   candidates running is on probation: it waits until the others make no progress either. None is dropped.
 - It can be stopped at any moment: each accepted candidate is announced by an event before the next one is looked at.

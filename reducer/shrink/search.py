@@ -1,7 +1,7 @@
 """How the candidates of one pass are walked through: immutable states, so that the driver can look ahead.
 
 A state gives one candidate, and says what comes next if it fails, if it succeeds, or if it changes nothing. The
-driver speculates by following `failed` before it knows; since nothing is mutated, being wrong costs nothing.
+driver follows them in thought before it knows (`plan`); since nothing is mutated, being wrong costs nothing.
 """
 
 from __future__ import annotations

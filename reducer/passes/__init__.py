@@ -52,6 +52,7 @@ from reducer.passes.shapes import (
     shorten_loops,
     shrink_all_dimensions,
     shrink_dimensions,
+    shrink_large_dimensions,
     shrink_to_tiles,
 )
 from reducer.passes.simplify import bypass_equations, simplify_operations, simplify_scalars
@@ -68,7 +69,8 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("drop-results", "drop results with what only they need", drop_results, 5, "log"),
     Pass("unwrap-regions", "replace regions by what is in them", unwrap_regions, 4, "log"),
     Pass("other-results", "replace a result by another value", other_results, 2, "linear"),
-    Pass("shrink-all-dimensions", "make many dimensions 1 at once", shrink_all_dimensions, 3, "log"),
+    Pass("shrink-all-dimensions", "make many dimensions 1 at once", shrink_all_dimensions, 3, "log", one_shot=True),
+    Pass("shrink-large-dimensions", "make many large dimensions 1 at once", shrink_large_dimensions, 3, "log"),
     Pass("drop-all-axes", "drop all axes of size 1", drop_all_axes, 3, "1"),
     Pass("shorten-loops", "make all loops turn twice", shorten_loops, 3, "1"),
     Pass("drop-inputs", "drop inputs", drop_program_inputs, 3, "log"),
@@ -82,8 +84,6 @@ PASSES: Final[tuple[Pass[Program], ...]] = (
     Pass("simplify-gradient", "differentiate less", simplify_gradient, 2, "linear"),
     Pass("shrink-dimensions", "shrink one dimension wherever it flows", shrink_dimensions, 1, "linear"),
     Pass("drop-axes", "drop one axis of size 1 wherever it flows", drop_axes, 1, "linear"),
-    # A region that mattered at full size may not matter now; the flags that go next would bar the way back.
-    Pass("unwrap-small-regions", "replace regions by what is in them, sizes being small", unwrap_regions, 3, "log"),
     Pass("drop-branches", "drop branches of conds", drop_branches, 2, "linear"),
     Pass("simplify-policies", "simplify checkpoint policies", simplify_policies, 2, "linear"),
     Pass("merge-names", "make two names one", merge_names, 1, "square"),

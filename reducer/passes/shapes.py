@@ -11,6 +11,9 @@ from reducer.ir.dims import Dimension, dimensions, resized, without_axis
 from reducer.ir.equations import Program
 from reducer.passes.base import Candidate, Edits, Numbers
 
+#: Dimensions up to this size are small.
+SMALL = 3
+
 
 def _free(program: Program, *, lengths: bool) -> list[Dimension]:
     return [d for d in dimensions(program) if not d.pinned and d.size > 1 and d.is_length is lengths]
@@ -19,6 +22,15 @@ def _free(program: Program, *, lengths: bool) -> list[Dimension]:
 def shrink_all_dimensions(program: Program) -> Edits[Program]:
     """Any set of dimensions at once, each to 1; loops keep their lengths."""
     free = _free(program, lengths=False)
+    return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
+
+
+def shrink_large_dimensions(program: Program) -> Edits[Program]:
+    """The same of dimensions that are not small already.
+
+    What has been lowered to two or three will go no further in most cases, and `shrink_dimensions` sees to that.
+    """
+    free = [d for d in _free(program, lengths=False) if d.size > SMALL]
     return Edits(len(free), lambda positions: resized(program, [(free[k], 1) for k in positions]))
 
 

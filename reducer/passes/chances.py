@@ -53,7 +53,6 @@ CHANCES: Final[Mapping[str, Chances]] = {
     "sweep": Chances(0.04, 0.01, 0.35, 0.04),
     "unify-dtypes": Chances(0.56, 0.02, 0.55, 0.31),
     "unwrap-regions": Chances(0.18, 0.01, 0.24, 0.25),
-    "unwrap-small-regions": Chances(0.03, 0.01, 0.44, 0.01),
     "windows": Chances(0.04, 0.03, 0.55, 0.01),
     "": Chances(0.38, 0.04, 0.55, 0.14),
 }

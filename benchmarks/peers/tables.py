@@ -69,7 +69,7 @@ def row(name: str, scores: Sequence[Score], ours: dict[str, Score]) -> tuple[obj
         max(s.size for s in scores),
         median(scores, lambda s: s.to_90),
         median(scores, lambda s: round(s.seconds)),
-        "" if name == OURS else f"{statistics.median(known):g}" + (f", never: {behind}" if behind else ""),
+        "" if name == OURS or not caught else _caught(known, behind),
         f"{sum(bool(s.violations) for s in looked)} of {len(looked)}",
         f"{sum(s.same for s in scores) / len(scores):.0%}",
         sum(not s.ended for s in scores),
@@ -106,6 +106,10 @@ def at_equal_size(level: str, scores: Iterable[Score], order: Sequence[str]) -> 
             )
         )
     return table(_EQUAL_HEADS, rows)
+
+
+def _caught(known: Sequence[int], behind: int) -> str:
+    return ", ".join([f"{statistics.median(known):g}"] * bool(known) + [f"never: {behind}"] * bool(behind))
 
 
 def smallest(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:

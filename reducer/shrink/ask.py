@@ -46,6 +46,11 @@ def costs_a_compile(result: Result) -> bool:
     return not isinstance(result.answer, Skipped | Invalid)
 
 
+def _failed(future: Future[Result]) -> bool:
+    """True if there is no answer and will be none: the oracle broke down, or was closed."""
+    return future.done() and (future.cancelled() or future.exception() is not None)
+
+
 class Questions(Generic[C]):
     """The oracle with a memory. Results are kept for the whole run, so no candidate is asked about twice."""
 
@@ -139,13 +144,16 @@ class Questions(Generic[C]):
         return waiting is None or waiting.done()
 
     def pause(self) -> None:
-        """Wait until some answer comes, and take in all that have come."""
-        self._wait(list(self._waiting.values()))
+        """Wait until some answer comes, and take in all that have come.
+
+        A question that failed is there for who asks for its answer; waiting for it would be no waiting.
+        """
+        self._wait([future for future in self._waiting.values() if not _failed(future)])
         self._take_in()
 
     def _take_in(self) -> None:
         for key, future in list(self._waiting.items()):
-            if future.done() and future.exception() is None:
+            if future.done() and not _failed(future):
                 self._collect(key, future.result())
 
     def committed(self, prepared: Prepared[C]) -> bool:

@@ -138,11 +138,8 @@ class Run(Generic[C]):
     def _accept(self, name: str, prepared: Prepared[C], result: Result) -> None:
         self._adopt(prepared, result)
         if self._trial is None:
-            self._emit_accepted(name)
-
-    def _emit_accepted(self, name: str) -> None:
-        size = self.tier.size(self.best)
-        self.emit(Accepted(name, self.best, size, self.questions.compiles, self.result))
+            size = self.tier.size(self.best)
+            self.emit(Accepted(name, self.best, size, self.questions.compiles, result))
 
     def standing(self) -> Best[C]:
         """The best candidate with all that goes with it, to come back to."""
@@ -170,6 +167,8 @@ class Run(Generic[C]):
             pass
         finally:
             self.budget, self._trial = budget, None
+            # A pass that was cut off ends here: what it removed is not measured on the candidate of before.
+            self.tally.close(self.best)
             found = self.standing()
             self._stand(best)
         if not found.order < best.order:
@@ -206,7 +205,8 @@ class Run(Generic[C]):
             result = self._ask(plan.question, plan)
             accepted = self._accepts(plan.question, result)
             if accepted:
-                self._adopt(plan.question, result)
+                # Before anything else is told: whoever is told may end the run.
+                self._accept(asked.name, plan.question, result)
             decided, plan = plan.after(accepted=accepted)
             for step in decided:
                 self.tally.decided(step)
@@ -251,9 +251,7 @@ class Run(Generic[C]):
         assert prepared is not None
         assert prepared.candidate is not None
         assert search is not None
-        if accepted and self._trial is None:
-            self._emit_accepted(asked.name)
-        elif not self.wanted(result):
+        if not self.wanted(result):
             self._note(prepared, result)
         size = self.tier.size(prepared.candidate)
         self.emit(Tried(asked.name, size, accepted, self.questions.compiles, *search.position))

@@ -43,8 +43,10 @@ class Tally(Generic[C]):
 
     def decided(self, step: Step[C]) -> None:
         """A verdict was committed."""
-        assert step.node.prepared is not None
-        result = self._questions.known(step.node.prepared)
+        prepared = step.node.prepared
+        assert prepared is not None
+        # Of a candidate that was skipped over there may be an answer that a worker gave ahead: it does not count.
+        result = self._questions.known(prepared) if self._questions.committed(prepared) else None
         invalid = result is not None and isinstance(result.answer, Invalid)
         self._add(proposed=1, repeated=int(step.known), accepted=int(step.accepted), invalid=int(invalid))
 

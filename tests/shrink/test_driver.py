@@ -356,6 +356,16 @@ def test_a_restart_keeps_to_the_budget(budget: int) -> None:
     assert shrunk.compiles <= budget
 
 
+def test_a_restart_that_is_cut_off_has_removed_nothing() -> None:
+    shrunk, _ = run(TWICE, answer=first_or_last, restart=True, budget=13)
+    assert (shrunk.program, shrunk.compiles, shrunk.restarted) == ((1, 2, 3), 13, 0)
+    assert {name: stats.removed for name, stats in shrunk.stats.items()} == {
+        "remove": 3,
+        "lower": 0,
+        "restart/remove": 0,
+    }
+
+
 def test_a_pass_that_stalls_waits_for_the_others_and_is_not_dropped() -> None:
     ran: list[tuple[str, Items]] = []
 

@@ -8,10 +8,11 @@ from functools import partial
 
 import pytest
 
+from reducer.errors import WorkerError
 from reducer.oracle.fake import FakeOracle
-from reducer.oracle.outcome import Compiled, Memory, Outcome, Rejected, Result
+from reducer.oracle.outcome import Compiled, Invalid, Memory, Outcome, Rejected, Result
 from reducer.passes.base import Candidate, Chances, Pass
-from reducer.shrink import Shrunk, Tier, shrink
+from reducer.shrink import Event, Shrunk, Tier, shrink
 
 TIER: Tier[int] = Tier(
     name="program",
@@ -77,6 +78,36 @@ def test_the_chances_decide_nothing(least: int, chance: float) -> None:
     assert len(calls) == len(set(calls)) == shrunk.compiles
 
 
+def test_what_is_accepted_is_told_before_what_was_skipped_over() -> None:
+    # From 3 the pass "down" ends at 1, where "last" begins: one question for all of it.
+    def above_one(n: int) -> list[Candidate[int]]:
+        return [partial(int, n - 1)] if n > 1 else []
+
+    def last(n: int) -> list[Candidate[int]]:
+        return [partial(int, 0)] if n == 1 else []
+
+    sure = Chances(0.9, 0.9, 0.9, 0.9)
+    passes = [Pass("down", "go down", above_one, 1, "linear", chances=sure)]
+    passes.append(Pass("last", "make the last step", last, 1, "1", chances=sure))
+    told: list[str] = []
+
+    def events(event: Event[int]) -> None:
+        told.append(f"{type(event).__name__} {getattr(event, 'name', '')}".strip())
+
+    with FakeOracle(at_least(0)) as oracle:
+        shrink(3, oracle, wanted, tier=TIER, passes=passes, restart=False, events=events)
+    assert oracle.calls == [3, 0]
+    assert told[:7] == [
+        "Started",
+        "PassStarted down",
+        "Accepted last",
+        "PassFinished down",
+        "PassStarted last",
+        "Tried last",
+        "PassFinished last",
+    ]
+
+
 class Slow:
     """An oracle whose answers come when they are waited for, one at a time: the oldest first."""
 
@@ -95,6 +126,53 @@ class Slow:
         self.under_way.append([candidate for candidate, _ in self.open])
         candidate, future = self.open.pop(0)
         future.set_result(Result(self.answer(candidate)))
+
+
+class Backwards(Slow):
+    """The youngest question is answered first."""
+
+    def pause(self, futures: Collection[Future[Result]]) -> None:
+        self.open.reverse()
+        super().pause(futures)
+        self.open.reverse()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_counts_do_not_tell_what_was_asked_ahead(workers: int) -> None:
+    # One worker skips over 2, which does not lower; others ask about it ahead.
+    answers: dict[int, Outcome] = {2: Invalid("no")}
+
+    def answer(n: int) -> Outcome:
+        return answers.get(n, Rejected("wanted"))
+
+    slow = Backwards(answer, workers)
+    with FakeOracle(answer) as fake:
+        oracle = fake if workers == 1 else slow
+        shrunk = shrink(4, oracle, wanted, tier=TIER, passes=[down(0.9)], restart=False, pause=slow.pause)
+    assert (2 in {candidate for asked in slow.under_way for candidate in asked}) is (workers > 1)
+    assert (shrunk.program, shrunk.invalid, shrunk.compiles) == (0, 0, 2)
+
+
+def test_a_question_asked_ahead_that_fails_is_not_waited_for() -> None:
+    class Breaking(Slow):
+        """Whatever is asked while another question is open fails at once."""
+
+        def submit(self, candidate: int, *, fresh: bool = False) -> Future[Result]:
+            if not self.open:
+                return super().submit(candidate, fresh=fresh)
+            future: Future[Result] = Future()
+            future.set_exception(WorkerError("no worker"))
+            return future
+
+        def pause(self, futures: Collection[Future[Result]]) -> None:
+            assert not any(future.done() for future in futures)
+            super().pause(futures)
+
+    oracle = Breaking(at_least(20), 3)
+    with pytest.raises(WorkerError):
+        shrink(24, oracle, wanted, tier=TIER, passes=[down(0.1)], restart=False, pause=oracle.pause)
+    # The start is answered; the next question is one of those that failed.
+    assert oracle.under_way == [[24]]
 
 
 @pytest.mark.parametrize("workers", [2, 3])

@@ -51,6 +51,7 @@ class Score(msgspec.Struct, frozen=True):
         seconds: of workers, as recorded. `own` is the contender's own time in seconds, measured.
         ended: it came to its own end; otherwise it was stopped by the limit.
         same: the result fails with the start's signature.
+        seconds_2: with two workers; `with_evidence` holds both with the certificate and the explanations.
         violations: smaller neighbours of the result that fail the same; None if they were not looked at.
         looked_at: how many neighbours were.
     """
@@ -74,6 +75,7 @@ class Score(msgspec.Struct, frozen=True):
     history: tuple[tuple[int, int], ...]
     total: int | None = None
     seconds_2: float | None = None
+    with_evidence: tuple[float, float] | None = None
     same_bytes: bool | None = None
     violations: int | None = None
     looked_at: int = 0

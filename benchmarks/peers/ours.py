@@ -17,6 +17,7 @@ from reducer.ir.normal import normalise
 from reducer.ir.tiers import tier_of
 from reducer.neighbourhood import neighbours
 from reducer.neighbourhood.parameters import parameters
+from reducer.oracle.base import Oracle
 from reducer.shrink import Shrunk, certify, shrink_program
 from reducer.shrink.certificate import form_of
 from reducer.shrink.explain import explain
@@ -45,6 +46,7 @@ def reduce_ours(meter: Meter) -> Score:
         total=shrunk.compiles + _evidence(shrunk.program, meter) + CONFIRMATIONS,
         seconds=round(one.seconds, 2),
         seconds_2=round(two.seconds, 2),
+        with_evidence=(round(one.with_evidence, 2), round(two.with_evidence, 2)),
         same_bytes=one.program == two.program == shrunk.program and one.compiles == two.compiles == shrunk.compiles,
     )
     return with_violations(score, recorder, None)
@@ -62,11 +64,15 @@ def _evidence(program: Program, meter: Meter) -> int:
         if recorded.word != "invalid" and recorded.question not in known:
             more.add(recorded.question)
 
-    oracle = RecordedOracle(meter.recorder, asked)
-    wanted = fails_as(meter.start.label)
+    _gather(program, RecordedOracle(meter.recorder, asked), meter.start.label)
+    return len(more)
+
+
+def _gather(program: Program, oracle: Oracle[Program], label: str) -> None:
+    """What a case holds beside its minimum: the certificate and the explanations."""
+    wanted = fails_as(label)
     certify(program, neighbours(program, form_of(program)), oracle, wanted, key=identity)
     explain(parameters(program), oracle, wanted, check=check)
-    return len(more)
 
 
 def with_violations(score: Score, recorder: Recorder, most: int | None) -> Score:
@@ -93,9 +99,10 @@ def scanshrink(meter: Meter) -> Shrunk[Program]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A reduction on a simulated clock: seconds, and its result."""
+    """A reduction on a simulated clock: seconds, those with certificate and explanations, and its result."""
 
     seconds: float
+    with_evidence: float
     program: Program
     compiles: int
 
@@ -112,7 +119,9 @@ def replay(start: Start, recorder: Recorder, workers: int) -> Replay:
         label=label_of,
         pause=oracle.pause,
     )
-    return Replay(oracle.now, shrunk.program, shrunk.compiles)
+    reduced = oracle.now
+    _gather(shrunk.program, oracle, start.label)
+    return Replay(reduced, oracle.now, shrunk.program, shrunk.compiles)
 
 
 def violations(program: Program, label: str, recorder: Recorder, most: int | None) -> tuple[int, int]:

@@ -32,6 +32,8 @@ _OURS_HEADS = (
     "1 worker, s",
     "2 workers, s",
     "faster",
+    "in the median",
+    "with certificate and explanations, s",
     "bytes",
 )
 
@@ -136,6 +138,8 @@ def of_level(level: str, scores: Iterable[Score], order: Sequence[str]) -> str:
 def our_row(level: str, scores: Sequence[Score]) -> tuple[object, ...]:
     """What all of a reduction costs, and what a second worker brings."""
     one, two = (sum(s) for s in zip(*((s.seconds, s.seconds_2 or 0.0) for s in scores), strict=True))
+    both = [s.with_evidence or (s.seconds, s.seconds_2 or 0.0) for s in scores]
+    whole, whole_2 = (sum(s) for s in zip(*both, strict=True))
     return (
         level,
         len(scores),
@@ -146,6 +150,8 @@ def our_row(level: str, scores: Sequence[Score]) -> tuple[object, ...]:
         f"{one:.0f}",
         f"{two:.0f}",
         f"{one / two:.2f}",
+        f"{statistics.median(s.seconds / (s.seconds_2 or s.seconds) for s in scores):.2f}",
+        f"{whole:.0f} / {whole_2:.0f}: {whole / whole_2:.2f}",
         "the same" if all(s.same_bytes for s in scores) else "differ",
     )
 

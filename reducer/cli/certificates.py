@@ -81,6 +81,13 @@ def _recheck(item: Item, case: Case, pool: Pool) -> Iterator[tuple[Tier, Recheck
         yield tier, recheck(minimum.certificate, now, case.signature)
 
 
+def asked_again(case: Case, minimum: Program | Module, pool: Pool) -> Result:
+    """What one of a case's minima does now, judged as its neighbours are."""
+    if isinstance(minimum, Module):
+        return ModuleOracle(pool, want_ledger=True).submit(minimum).result()
+    return oracle_of(case, pool).submit(minimum).result()
+
+
 def made_anew(case: Case, tier: Tier, minimum: Program | Module, pool: Pool) -> Case:
     """The case with the certificate of one of its minima, asked for anew."""
     if isinstance(minimum, Module):

@@ -1,7 +1,8 @@
 """How often candidates of each pass are accepted: written by `benchmarks/chances.py`, over the starts of the benchmark.
 
-A reduction supposes it before it has seen anything. It decides what is asked early or skipped over, and so how long a
-reduction takes; never what is accepted. "" is any pass.
+A reduction supposes it before it has seen anything. It decides what is asked early or skipped over: how long the
+reduction takes, and at which of several minima it ends. Whatever is accepted was asked about all the same. "" is any
+pass.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How likely candidates are to be accepted: what is supposed of passes, and what was seen of them in this run.
 
-It decides how many candidates are skipped over at once and which questions are asked early, and so how long a
-reduction takes; never what is accepted.
+It decides how many candidates are skipped over at once and which questions are asked early: how long a reduction takes,
+and at which of several minima it ends. Whatever is accepted was asked about all the same.
 """
 
 from __future__ import annotations

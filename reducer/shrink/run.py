@@ -1,4 +1,4 @@
-"""One reduction under way: the best candidate, and how a pass is walked through on it.
+"""One reduction under way: the best candidate, and how a course is followed with the verdicts of the oracle.
 
 Verdicts are committed in the order of proposals, whatever order the answers come in. See `driver` for the strategy.
 """

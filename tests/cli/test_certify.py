@@ -116,7 +116,7 @@ def test_a_minimum_that_is_none(tmp_path: Path, pools: Opened) -> None:
     assert first == (
         f"NOT MINIMAL  {slug}: delete eqns[0] fails the same; scanshrink reduce {tmp_path / slug} --out {tmp_path}"
     )
-    assert last == "1 cases: 1 not minimal"
+    assert last == "1 case: 1 not minimal"
     assert invoke("corpus", "list", str(tmp_path)).stdout.count("not minimal: ") == 1
     data, code = machine("corpus", "certify", str(tmp_path), "--all")
     (row,) = data["results"]
@@ -129,8 +129,24 @@ def test_what_does_not_fail_any_more_keeps_what_it_has(tmp_path: Path, pools: Op
     failing(pools)
     ran = invoke("corpus", "certify", str(tmp_path))
     assert ran.exit_code == 1
-    assert ran.stdout.startswith(f"changed      {slug}: does not fail as its case says: compiled\n")
+    assert ran.stdout.startswith(
+        f"changed      {slug}: the minimum at the placement tier does not fail as its case says: compiled\n"
+    )
     assert minimum(tmp_path, slug)[0].certificate is None
+
+
+def test_each_minimum_has_to_fail(tmp_path: Path, pools: Opened) -> None:
+    slug = add(tmp_path, "program")
+    _, program = minimum(tmp_path, slug)
+    below = canonical(chain(2))
+    tiers = {**Corpus(tmp_path).get(slug).tiers, "placement": TierMinimum(size=size(below), program=below)}
+    Corpus(tmp_path).update(slug, lambda case: msgspec.structs.replace(case, tiers=tiers))
+    failing(pools, program)
+    data, code = machine("corpus", "certify", str(tmp_path))
+    (row,) = data["results"]
+    assert (code, row["verdict"]) == (1, "changed")
+    assert row["reason"] == "the minimum at the placement tier does not fail as its case says: compiled"
+    assert [tier.certificate for tier in Corpus(tmp_path).get(slug).tiers.values()] == [None, None]
 
 
 def test_what_cannot_be_judged_is_left(tmp_path: Path, pools: Opened) -> None:

@@ -72,7 +72,7 @@ def test_of_a_way_that_ends_too_far_the_end_is_found_by_halving() -> None:
 
 @pytest.mark.parametrize("least", range(12))
 @pytest.mark.parametrize("chance", [0.05, 0.5, 0.95])
-def test_the_chances_decide_nothing(least: int, chance: float) -> None:
+def test_the_chances_do_not_change_an_only_minimum(least: int, chance: float) -> None:
     shrunk, calls = run(11, least, chance)
     assert (shrunk.program, shrunk.minimal) == (least, True)
     assert len(calls) == len(set(calls)) == shrunk.compiles

@@ -88,15 +88,15 @@ PLACEMENT = """\
       body={ lambda ; c:f32[2]<host>. let
         in (c,) }
     ] a
-    d:f32[] = scan[length=2 num_carry=1
-      body={ lambda ; e:f32[] f:f32[2]<host>. let
-          g:f32[] = scan[length=2 num_carry=1
-            body={ lambda ; h:f32[] i:f32[]<host>. let
-                j:f32[] = device_put[memory=device] i
-              in (j,) }
-          ] e f
-        in (g,) }
-    ] 0.0:f32[] b
+    d:f32[2] = scan[length=2
+      body={ lambda ; e:f32[2]<host>. let
+          f:f32[] = scan[length=2 num_carry=1
+            body={ lambda ; g:f32[] h:f32[]<host>. let
+                i:f32[] = device_put[memory=device] h
+              in (i,) }
+          ] 0.0:f32[] e
+        in (f,) }
+    ] b
   in (d,) }"""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from reducer.captures import Capture
-from reducer.cli.common import SCHEMA, Command, UsageError, error_fields, one_line, say
+from reducer.cli.common import SCHEMA, Command, NamedPath, UsageError, error_fields, one_line, say
 from reducer.errors import InputError, ScanshrinkError
 from reducer.oracle.outcome import Rejected
 from reducer.oracle.signature import signature
@@ -27,7 +27,7 @@ _SHOWN = 10
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     default=Path("captures"),
     show_default=True,
     metavar="DIR",

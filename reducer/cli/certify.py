@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from reducer.cli.certificates import asked_again, made_anew, oracle_of
-from reducer.cli.common import Command, default_jobs, emit_json, jobs_option, json_option, one_line, say
+from reducer.cli.common import Command, NamedPath, default_jobs, emit_json, jobs_option, json_option, one_line, say
 from reducer.cli.inputs import Item, existing, read
 from reducer.cli.session import open_pool, require_compatible, targets
 from reducer.cli.starts import stored_of
@@ -52,7 +52,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @click.command("certify", cls=Command)
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("corpus"), metavar="[FOLDER]")
+@click.argument("folder", type=NamedPath(), default=Path("corpus"), metavar="[FOLDER]")
 @click.option("--all", "all_", is_flag=True, help="Make those anew too that are of today's neighbourhood.")
 @jobs_option
 @json_option

@@ -14,6 +14,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -192,6 +193,19 @@ class Seconds(click.FloatRange):
         if not math.isfinite(seconds):
             self.fail(f"{value!r} is not a finite number of seconds.", param, ctx)
         return float(seconds)
+
+
+class NamedPath(click.Path):
+    """A path that is not empty: ``--out "$OUT"`` with no such variable would write into the current folder."""
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(path_type=Path, **rules)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or click's error."""
+        if value == "":
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 jobs_option = click.option(

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from reducer.cli.certify import certify
-from reducer.cli.common import Group, default_jobs, emit_json, jobs_option, json_option, say
+from reducer.cli.common import Group, NamedPath, default_jobs, emit_json, jobs_option, json_option, say
 from reducer.cli.inputs import existing
 from reducer.cli.session import warn
 from reducer.corpus import Case, Corpus, Damaged
@@ -23,7 +23,7 @@ from reducer.report.markdown import markdown
 from reducer.report.tables import show_cases, show_verification, verification_line
 from reducer.words import counted
 
-_folder = click.argument("folder", type=click.Path(path_type=Path), default=Path("corpus"), metavar="[FOLDER]")
+_folder = click.argument("folder", type=NamedPath(), default=Path("corpus"), metavar="[FOLDER]")
 
 
 @click.group(cls=Group)
@@ -159,7 +159,7 @@ def _totals(runs: list[Verification]) -> dict[str, Any]:
 @corpus.command("report")
 @_folder
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("corpus.html"), metavar="FILE", help="Page to write."
+    "--out", type=NamedPath(), default=Path("corpus.html"), metavar="FILE", help="Page to write."
 )
 @json_option
 def report(folder: Path, out: Path, as_json: bool) -> None:

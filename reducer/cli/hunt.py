@@ -14,6 +14,7 @@ import click
 
 from reducer.cli.common import (
     Command,
+    NamedPath,
     Seconds,
     UsageError,
     default_jobs,
@@ -50,7 +51,7 @@ DEFAULT_CORPUS = Path("finds")
 @click.option(
     "--corpus",
     "folder",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=DEFAULT_CORPUS,
     show_default=True,
     metavar="DIR",
@@ -59,7 +60,7 @@ DEFAULT_CORPUS = Path("finds")
 @click.option(
     "--exclude-known",
     "excluded",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     multiple=True,
     metavar="CORPUS",
     help="Count the failures of this corpus, but do not shrink or save them again. Repeatable.",

@@ -61,6 +61,8 @@ def read(name: str) -> Item:
     Raises:
         InputError: missing, unreadable, too large, of a newer format, or of no known kind; says what to do.
     """
+    if not name:
+        raise InputError("the program's name is empty", hint="name a file, a folder or script.py:function")
     script = _SCRIPT.fullmatch(name)
     if script is not None:
         path = Path(script["path"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import click
 
 from reducer.cli.common import (
     Command,
+    NamedPath,
     Seconds,
     UsageError,
     default_jobs,
@@ -47,7 +49,7 @@ _TIERS = ("program", "placement", "stablehlo")
 @click.option("--any-failure", is_flag=True, help="Keep failing, in whatever way.")
 @click.option(
     "--interesting",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     metavar="SCRIPT",
     help="Keep what this program leaves with exit code 0 for; it is given each candidate's script.",
 )
@@ -63,7 +65,7 @@ _TIERS = ("program", "placement", "stablehlo")
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=NamedPath(),
     default=Path("reduced"),
     show_default=True,
     metavar="DIR",
@@ -220,7 +222,14 @@ def as_fields(reduced: Reduced) -> dict[str, Any]:
             "minimal": stage.minimal,
             "file": reduced.files[tier],
             "explanations": {one.parameter: one.still_fails for one in reduced.explanations.get(tier, ())},
+            "certificate": None,
         }
+        if (certificate := reduced.certificates.get(tier)) is not None:
+            tiers[tier]["certificate"] = {
+                "neighbourhood": certificate.neighbourhood,
+                "neighbours": len(certificate.neighbours),
+                "counts": certificate.counts(reduced.signature),
+            }
     failing, runs = reduced.rate
     return {
         "signature": reduced.signature or None,
@@ -245,6 +254,10 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
     if as_json:
         emit_json("reduce", **as_fields(reduced))
         return
+    from reducer.report.nearest import certificate_text
+
+    if reduced.signature:
+        click.echo(f"the failure: {one_line(reduced.signature, 300)}\n")
     for tier, stage in reduced.stages.items():
         click.echo(f"{tier} tier:")
         click.echo(stage.level.text(stage.best))
@@ -252,6 +265,8 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
             click.echo(f"  {one_line(one.parameter, 120)}: {one_line(one.still_fails, 160)}")
         before, after = stage.level.size(stage.start), stage.level.size(stage.best)
         end = "1-minimal" if stage.minimal else "stopped early; the same command goes on"
+        if tier in reduced.certificates:
+            click.echo(certificate_text(reduced.certificates[tier], reduced.signature))
         smaller, compiles = counted(after, stage.level.unit), counted(stage.compiles, "compiles")
         click.echo(f"{before} -> {smaller}, {compiles}, {stage.seconds:.0f} s; {end}\n")
     for tier, why in reduced.unreached.items():
@@ -266,3 +281,7 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
     click.echo(f"{counted(reduced.compiles, 'compiles')} in all, {reduced.seconds:.0f} s")
     for file in reduced.files.values():
         click.echo(file)
+    if reduced.signature:
+        click.echo(f"{reduced.folder}/report.md")
+        if not reduced.partial:
+            click.echo(f"next: scanshrink bisect {shlex.quote(reduced.folder)} (since which release it fails)")

@@ -11,7 +11,7 @@ from reducer.corpus.case import Case, Tier
 from reducer.corpus.casefile import read_regular
 from reducer.errors import InputError
 from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
-from reducer.oracle.scripts import ScriptError, capture_script
+from reducer.oracle.scripts import capture_script
 from reducer.oracle.target import Target
 from reducer.reduction.model import Candidate
 from reducer.stablehlo import Module, read_module
@@ -68,11 +68,7 @@ def _minima(case: Case, folder: Path) -> dict[Tier, Candidate]:
 
 
 def _captured(job: ScriptJob, target: Target) -> tuple[Candidate, ...]:
-    try:
-        programs = capture_script(job, target)
-    except ScriptError as error:
-        say(error.traceback.rstrip())
-        raise
+    programs = capture_script(job, target)
     if programs.reason:
         say(f"note: {programs.reason}")
     return tuple(program for program in (programs.program, programs.placement) if program is not None)

@@ -25,7 +25,12 @@ _PLACED = "placed "
 
 
 class Judge(Protocol):
-    """Something else than the compiler that answers candidates: an interestingness script."""
+    """Something else than the compiler that answers candidates: an interestingness script.
+
+    `last_words` is the last line that the latest of its runs wrote to standard error.
+    """
+
+    last_words: str
 
     def submit(self, name: str, text: str, timeout: float) -> Future[Result]:
         """Answer a candidate, given as a file's name and text."""

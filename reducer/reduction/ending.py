@@ -69,6 +69,7 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
     run.unfinished.remove()
     if not partial:
         run.journal.end()
+    minima = saved.case.tiers if saved is not None else {}
     return Reduced(
         signature=saved.case.signature if saved is not None else "",
         target=run.target,
@@ -82,7 +83,8 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
         partial=partial,
         folder=folder,
         rate=rate,
-        explanations={tier: minimum.explanations for tier, minimum in saved.case.tiers.items()} if saved else {},
+        explanations={tier: minimum.explanations for tier, minimum in minima.items()},
+        certificates={tier: m.certificate for tier, m in minima.items() if m.certificate is not None},
     )
 
 

@@ -18,7 +18,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import IO, Final
 
 from reducer.errors import InputError
 from reducer.oracle.outcome import Result
@@ -26,6 +26,8 @@ from reducer.reduction.wanted import INTERESTING, uninteresting
 
 #: Exit codes that say that the script itself could not be run, as shells and `env` give them.
 _BROKEN: Final = {126: "it cannot be executed", 127: "a command in it was not found"}
+#: Bytes of its standard error that are looked at.
+_WORDS: Final = 2048
 
 
 class Script:
@@ -51,6 +53,8 @@ class Script:
         self.sha256 = hashlib.sha256(content).hexdigest()
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="interesting")
         self._running: set[subprocess.Popen[bytes]] = set()
+        #: The last line that the latest run that ended wrote to its standard error: why a start is refused, perhaps.
+        self.last_words = ""
 
     def submit(self, name: str, text: str, timeout: float) -> Future[Result]:
         """Queue a candidate; the future raises `InputError` if the script cannot be run."""
@@ -77,28 +81,30 @@ class Script:
 
     def _leave(self, folder: str, name: str, timeout: float) -> int | None:
         """Run it in `folder`; its exit code, or None if it had to be ended."""
-        try:
-            process = subprocess.Popen(
-                [*self._command, name],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # so that what it started goes with it
-            )
-        except OSError as error:
-            raise InputError(
-                f"--interesting {self.path}: cannot be run: {error.strerror or error}",
-                hint="its first line must name an interpreter that exists",
-            ) from None
-        self._running.add(process)
-        try:
-            return process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            self._running.discard(process)
-            _end(process)
+        with tempfile.TemporaryFile() as words:
+            try:
+                process = subprocess.Popen(
+                    [*self._command, name],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=words,
+                    start_new_session=True,  # so that what it started goes with it
+                )
+            except OSError as error:
+                raise InputError(
+                    f"--interesting {self.path}: cannot be run: {error.strerror or error}",
+                    hint="its first line must name an interpreter that exists",
+                ) from None
+            self._running.add(process)
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                self._running.discard(process)
+                _end(process)
+                self.last_words = _last_line(words)
 
     def close(self) -> None:
         """End what is running."""
@@ -114,6 +120,12 @@ class Script:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _last_line(file: IO[bytes]) -> str:
+    file.seek(max(file.seek(0, os.SEEK_END) - _WORDS, 0))
+    lines = file.read().decode("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from reducer.corpus.case import TIERS, Case, Tier
-from reducer.corpus.proof import Explanation
+from reducer.corpus.proof import Certificate, Explanation
 from reducer.ir.equations import Program
 from reducer.oracle.outcome import Result
 from reducer.oracle.pool import Pool
@@ -193,6 +193,7 @@ class Reduced:
         folder: of the case.
         rate: how often the start failed, in (failing, runs).
         explanations: at each tier, which other values of what is left still fail.
+        certificates: of each tier that has one: the neighbours of its minimum, and what each does.
     """
 
     signature: str
@@ -208,6 +209,7 @@ class Reduced:
     folder: str
     rate: tuple[int, int]
     explanations: dict[Tier, tuple[Explanation, ...]]
+    certificates: dict[Tier, Certificate]
 
     @property
     def compiles(self) -> int:

@@ -139,7 +139,8 @@ class Confirmer(Generic[C]):
             runs += [self._known(f"{of} judged {n}", once) for n in range(REPEATS, REPEATS + MORE_RUNS)]
             failing = [run for run in runs if wanted(run)]
         if not failing:
-            raise Refused(f"{named} is {said_of(runs[0])}")
+            words = f" (the script said: {judge.last_words[:200]})" if judge.last_words else ""
+            raise Refused(f"{named} is {said_of(runs[0])}{words}")
         limit = self._timeout or max(LEAST_SECONDS, PATIENCE * max(run.seconds_compile for run in runs))
         votes = _votes(named, failing, runs)
         return Confirmed(wanted, first, limit, placed, votes, (len(failing), len(runs)), 1)

@@ -54,7 +54,9 @@ def _down(run: Run) -> None:
             above = start
             continue
         try:
-            stage = _reduced(run, tier, start, last=start is run.request.starts[-1])
+            # A script's placement may be at the tier of its program: then the program is the last resort.
+            lowest_start = level_of(run.request.starts[-1]).name == tier
+            stage = _reduced(run, tier, start, last=above is None and lowest_start)
         except NoTier as error:
             run.cannot(tier, str(error))
             continue

@@ -18,6 +18,7 @@ from reducer.oracle.cachedir import CACHE_VARIABLE
 from reducer.oracle.jobs import Job, ProgramJob
 from reducer.oracle.outcome import Answer, Rejected
 from reducer.oracle.signature import signature
+from reducer.report.nearest import certificate_text
 
 from .fakes import BITCAST, COMPILED, TARGET, Opened, chain, invoke, machine, one_error, write
 
@@ -231,6 +232,41 @@ def test_what_is_kept_and_what_is_met(tmp_path: Path, opened: Callable[..., Open
     ran = invoke("reduce", start, "--out", str(tmp_path / "again"), "--tier", "placement")
     assert f"met on the way: {other.text}" in ran.stdout
     assert "answers of an earlier run" in ran.stderr
+
+
+def test_the_end_says_what_failed_how_sure_it_is_and_where_everything_lies(
+    tmp_path: Path, opened: Callable[..., Opened]
+) -> None:
+    opened(to_the_host)
+    out = tmp_path / "out"
+    start = write(tmp_path / "p.json", chain(3))
+    ran = invoke("reduce", start, "--out", str(out), "--tier", "placement")
+    case = only_case(out)
+    lines = ran.stdout.splitlines()
+    assert lines[0] == f"the failure: {FOUND.text}"  # type: ignore[union-attr]
+    certificate = case.tiers["placement"].certificate
+    assert certificate is not None
+    assert certificate_text(certificate, case.signature) in lines
+    folder = out / case.slug
+    assert lines[-3:] == [
+        f"{folder}/repro.py",
+        f"{folder}/report.md",
+        f"next: scanshrink bisect {folder} (since which release it fails)",
+    ]
+    data, _ = machine("reduce", start, "--out", str(out), "--tier", "placement")
+    assert data["tiers"]["placement"]["certificate"] == {
+        "neighbourhood": certificate.neighbourhood,
+        "neighbours": len(certificate.neighbours),
+        "counts": certificate.counts(case.signature),
+    }
+
+
+def test_an_empty_out_is_no_folder(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    pools = opened(to_the_host)
+    ran = invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", "")
+    one_error(ran, "'--out'", "the path is empty")
+    one_error(invoke("reduce", ""), "the program's name is empty")
+    assert pools.calls == []
 
 
 def test_options_that_are_not_needed(tmp_path: Path, opened: Callable[..., Opened]) -> None:

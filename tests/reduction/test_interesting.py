@@ -130,6 +130,12 @@ def test_a_start_that_is_not_interesting_is_refused(tmp_path: Path) -> None:
         reduce(tmp_path / "out", chain("sin"), never, wanted=wanted_of(script="x"), script=path)
 
 
+def test_a_refused_start_comes_with_the_script_s_last_words(tmp_path: Path) -> None:
+    path = script(tmp_path / "s.sh", "#!/bin/sh\necho first >&2\necho no such tool >&2\necho >&2\nexit 1\n")
+    with pytest.raises(Refused, match=r"exit code 1 \(the script said: no such tool\)$"):
+        reduce(tmp_path / "out", chain("sin"), never, wanted=wanted_of(script="x"), script=path)
+
+
 def test_what_it_expects_is_what_the_start_did(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     path = script(tmp_path / "s.sh", f'#!/bin/sh\ncp "$1" {kept}\ngrep -q "jax.device_put(" "$1"\n')

@@ -204,7 +204,7 @@ def test_none_of_several_fails(tmp_path: Path) -> None:
 
 
 def test_a_start_whose_placement_is_of_the_same_tier_is_refused_as_well(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="^the start does not fail as asked for: compiled$"):
+    with pytest.raises(Refused, match=r"^the start does not fail as asked for: compiled$"):
         reduce(tmp_path, policy(), lambda *_: COMPILED, starts=(policy(), policy()))
 
 

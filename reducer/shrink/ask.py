@@ -143,12 +143,13 @@ class Questions(Generic[C]):
         waiting = self._waiting.get(prepared.key)
         return waiting is None or waiting.done()
 
-    def pause(self) -> None:
-        """Wait until some answer comes, and take in all that have come.
+    def pause(self, prepared: Prepared[C]) -> None:
+        """Wait until some answer comes, this one's or another, and take in all that have come.
 
-        A question that failed is there for who asks for its answer; waiting for it would be no waiting.
+        Another question that failed is left for who asks for its answer; waiting for it would be no waiting.
         """
-        self._wait([future for future in self._waiting.values() if not _failed(future)])
+        open_ = [f for key, f in self._waiting.items() if key == prepared.key or not _failed(f)]
+        self._wait(open_)
         self._take_in()
 
     def _take_in(self) -> None:

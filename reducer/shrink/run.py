@@ -238,9 +238,10 @@ class Run(Generic[C]):
             return
         while not questions.answered(prepared):
             room = questions.workers - questions.under_way
-            while room > 0 and (ahead := next(likely, None)) is not None:
+            # Looking ahead takes a while, too: an answer that comes meanwhile is not kept waiting.
+            while room > 0 and not questions.answered(prepared) and (ahead := next(likely, None)) is not None:
                 room -= questions.submit(ahead)
-            questions.pause()
+            questions.pause(prepared)
 
     def _is_spent(self) -> bool:
         return self.budget is not None and self.questions.compiles >= self.budget

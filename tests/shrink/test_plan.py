@@ -128,6 +128,29 @@ class Slow:
         future.set_result(Result(self.answer(candidate)))
 
 
+def test_an_answer_that_comes_while_looking_ahead_is_taken_at_once() -> None:
+    class Quick(Slow):
+        """Whatever is asked while other questions are open, these are answered."""
+
+        def submit(self, candidate: int, *, fresh: bool = False) -> Future[Result]:
+            before, self.open = self.open, []
+            for asked, future in before:
+                future.set_result(Result(self.answer(asked)))
+            calls.append(candidate)
+            return super().submit(candidate, fresh=fresh)
+
+        def pause(self, futures: Collection[Future[Result]]) -> None:
+            if not any(future.done() for future in futures):
+                super().pause(futures)
+
+    calls: list[int] = []
+    oracle = Quick(at_least(22), 8)
+    shrunk = shrink(24, oracle, wanted, tier=TIER, passes=[down(0.1)], restart=False, pause=oracle.pause)
+    assert shrunk.program == 22
+    # 23 while 24 is open, 22 while 23 is, and so on: one each time, though there is room for eight.
+    assert calls == [24, 23, 22, 21, 20]
+
+
 class Backwards(Slow):
     """The youngest question is answered first."""
 

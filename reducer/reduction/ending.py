@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from reducer.corpus import Case, Corpus
+from reducer.corpus import Case, Corpus, notes
 from reducer.corpus.atomic import storing
 from reducer.corpus.case import TIERS, Tier
 from reducer.corpus.notes import noted
@@ -88,6 +88,14 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
     )
 
 
+def _found_by(known: Case, case: Case) -> Case:
+    """The case of a reduction that was ended early, with what the whole of it took instead of its first part."""
+    same = known.found is not None and case.found is not None and known.found.strategy == case.found.strategy
+    if notes.REDUCTION_ENDED not in known.notes or not same:
+        return known
+    return msgspec.structs.replace(known, found=case.found)
+
+
 def _failing_again(run: Run, stage: Stage) -> Result | None:
     """The answer that is saved; None if it does not fail as wanted, however often it is asked."""
     for number in range(max(stage.confirmed.votes.most, _TIMES)):
@@ -115,7 +123,7 @@ class _Saved:
         stored = self._corpus.add(case, self._files, count=not run.journal.known and not again)
         self.case, self.path = stored.case, stored.path
         if not partial and all(map(self._is_ours, case.tiers)):
-            self.case = self._corpus.update(self.case.slug, noted)
+            self.case = self._corpus.update(self.case.slug, lambda known: noted(_found_by(known, case)))
 
     def complete(self, evident: Case) -> None:
         """Add certificates and explanations, except to what another run has made smaller."""

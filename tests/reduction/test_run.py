@@ -496,7 +496,7 @@ def test_the_best_so_far_lies_in_the_folder_until_the_case_does(tmp_path: Path) 
     assert list((tmp_path / "out").glob("_unfinished-*")) == []
 
 
-@pytest.mark.parametrize("at", [1, 5, 20])
+@pytest.mark.parametrize("at", [1, 5, 20, 40])
 def test_stopped_at_any_moment_it_saves_the_best_so_far(tmp_path: Path, at: int) -> None:
     heard = Heard()
     machine = Machine(on_host)
@@ -512,6 +512,8 @@ def test_stopped_at_any_moment_it_saves_the_best_so_far(tmp_path: Path, at: int)
     assert not again.partial
     case = only(tmp_path / "out")
     assert (case.minimum.size, case.notes, case.finds) == (1, (), 1)
+    reduce(tmp_path / "whole", START)
+    assert folder_bytes(tmp_path / "out") == folder_bytes(tmp_path / "whole")
 
 
 def test_a_case_is_reduced_again_where_it_is(tmp_path: Path) -> None:

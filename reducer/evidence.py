@@ -1,18 +1,19 @@
 """What a case says about its minimum: the certificate that nothing smaller fails so, and which values do not matter.
 
 Both are made after a reduction and kept in the case, so that a report shows them and `check --certificate` can take
-them up again. Neither changes the minimum.
+them up again (`reducer.corpus.recheck`). Neither changes the minimum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 import msgspec
 
 from reducer.corpus.case import Case, Tier
-from reducer.corpus.proof import Certificate, Equivalence, Explanation, Neighbour, NeighbourVerdict, NeighbourWord
+from reducer.corpus.proof import Certificate, Equivalence, Explanation, Neighbour, NeighbourWord
 from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check
 from reducer.ir.codec import identity
@@ -66,9 +67,8 @@ def certified(
         whatever `events` raises: nothing is kept then.
     """
     program = program_of(case, tier)
-    around = neighbours(program, form_of(program))
     made = certificate(
-        program, around, oracle, case.signature, neighbourhood=NAME, key=identity, keeps=keeps, events=events
+        program, around(program), oracle, case.signature, neighbourhood=NAME, key=identity, keeps=keeps, events=events
     )
     return with_certificate(case, tier, made)
 
@@ -82,10 +82,9 @@ def certified_module(
     events: Events | None = None,
 ) -> Case:
     """`certified` for the minimum at the StableHLO tier, which a case only names the file of: `module` is in it."""
-    around = module_neighbours(module, form_of_module(module))
     made = certificate(
         module,
-        around,
+        around_module(module),
         oracle,
         case.signature,
         neighbourhood=MODULE_NAME,
@@ -94,6 +93,16 @@ def certified_module(
         events=events,
     )
     return with_certificate(case, "stablehlo", made)
+
+
+def around(program: Program) -> Iterable[Around[Program]]:
+    """The neighbours that the certificate of a program is about, in its order."""
+    return neighbours(program, form_of(program))
+
+
+def around_module(module: Module) -> Iterable[Around[Module]]:
+    """`around` for a module."""
+    return module_neighbours(module, form_of_module(module))
 
 
 def form_of_module(module: Module) -> Callable[[Module], Module]:
@@ -157,13 +166,23 @@ def outdated(stored: Certificate | None, minimum: Program | Module) -> bool:
     steps: list[tuple[str, str, str]]
     if isinstance(minimum, Program):
         name = NAME
-        steps = [(n.kind, n.description, identity(n.program)) for n in neighbours(minimum, form_of(minimum))]
+        steps = [(n.kind, n.description, identity(n.program)) for n in around(minimum)]
     else:
         name = MODULE_NAME
-        around = module_neighbours(minimum, form_of_module(minimum))
-        steps = [(n.kind, n.description, module_identity(n.program)) for n in around]
+        steps = [(n.kind, n.description, module_identity(n.program)) for n in around_module(minimum)]
     named = [(kind, edit, key[:_DIGITS]) for kind, edit, key in steps]
     return stored.neighbourhood != name or [(n.kind, n.edit, n.key) for n in stored.neighbours] != named
+
+
+def failing_neighbour(made: Certificate, minimum: Program | Module, signature: str) -> Program | Module | None:
+    """The first neighbour that a certificate just made says fails the same; None if the minimum is 1-minimal."""
+    found = (n for n, said in enumerate(made.neighbours) if said.verdict(signature) == "fails-the-same")
+    number = next(found, None)
+    if number is None:
+        return None
+    if isinstance(minimum, Program):
+        return next(itertools.islice(around(minimum), number, None)).program
+    return next(itertools.islice(around_module(minimum), number, None)).program
 
 
 def with_certificate(case: Case, tier: Tier, made: Certificate) -> Case:
@@ -236,80 +255,14 @@ def run_beside_twin(case: Case) -> Case:
     return msgspec.structs.replace(case, equivalence=Equivalence(same_as=comparison.name, largest_difference=largest))
 
 
-class Recheck(msgspec.Struct, frozen=True):
-    """A certificate taken up again: how many neighbours there are now, and what is otherwise than it says.
-
-    Attributes:
-        counts: neighbours by verdict, as seen now.
-        failing: steps that lead to a smaller program which fails the same: the minimum is none.
-        differing: step -> what it says and what is, where they differ.
-    """
-
-    counts: Mapping[NeighbourVerdict, int]
-    failing: tuple[str, ...]
-    differing: Mapping[str, str]
-
-    @property
-    def holds(self) -> bool:
-        """True if every neighbour is there, each with the outcome it had, and none fails the same."""
-        return not self.failing and not self.differing
-
-    def as_json(self) -> dict[str, Any]:
-        """What machines read."""
-        return {
-            "holds": self.holds,
-            "neighbours": sum(self.counts.values()),
-            "counts": dict(self.counts),
-            "failing": list(self.failing),
-            "differing": dict(self.differing),
-        }
-
-
-def recheck(stored: Certificate, now: Certificate, signature: str) -> Recheck:
-    """Compare a case's certificate with one made anew."""
-    # A step can be taken in several ways, as an operation replaced by `sin` of either argument.
-    then = {(n.kind, n.edit, n.key): n for n in stored.neighbours}
-    # Of what was not to be tried nothing is claimed, and a minimum need not be smaller than it.
-    barred = {place for place, n in then.items() if n.outcome == "not-kept"}
-    around = tuple(then[p] if (p := (n.kind, n.edit, n.key)) in barred else n for n in now.neighbours)
-    now = msgspec.structs.replace(now, neighbours=around)
-    seen = {(n.kind, n.edit, n.key): n for n in now.neighbours}
-    differing: dict[str, str] = {}
-    for place in dict.fromkeys((*then, *seen)):
-        old, new = then.get(place), seen.get(place)
-        if old is not None and new is not None and _same(old, new, signature):
-            continue
-        step = f"{place[0]} {place[1]} ({place[2]})"
-        differing[step] = f"{_said(old, signature)} in the certificate, {_said(new, signature)} now"
-    if stored.neighbourhood != now.neighbourhood:
-        differing = {"neighbourhood": f"{stored.neighbourhood} in the certificate, {now.neighbourhood} now"} | differing
-    failing = tuple(n.step for n in now.neighbours if n.verdict(signature) == "fails-the-same")
-    return Recheck(now.counts(signature), failing, differing)
-
-
-def _same(old: Neighbour, new: Neighbour, signature: str) -> bool:
-    # What was not compiled then may be now: nothing is claimed of it but that it does not fail the same.
-    if "skipped" in (old.outcome, new.outcome):
-        return new.verdict(signature) != "fails-the-same"
-    return (old.outcome, old.signature) == (new.outcome, new.signature)
-
-
-def _said(neighbour: Neighbour | None, signature: str) -> str:
-    if neighbour is None:
-        return "not there"
-    verdict = neighbour.verdict(signature)
-    return f"{verdict} ({neighbour.signature})" if verdict == "fails-otherwise" and neighbour.signature else verdict
-
-
 __all__ = [
-    "Recheck",
     "certificate",
     "certified",
     "certified_module",
     "explained",
+    "failing_neighbour",
     "outdated",
     "program_of",
-    "recheck",
     "with_certificate",
     "with_explanations",
 ]

@@ -13,9 +13,10 @@ from reducer.cli.inputs import Item
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import stored_of
 from reducer.corpus.case import Case, Tier
+from reducer.corpus.recheck import Recheck, recheck
 from reducer.corpus.runner import ask_case
 from reducer.errors import InputError
-from reducer.evidence import Recheck, certified, certified_module, recheck
+from reducer.evidence import certified, certified_module
 from reducer.ir.equations import Program
 from reducer.oracle.base import Oracle
 from reducer.oracle.beside import BesideOracle, comparison_of

@@ -28,9 +28,9 @@ from reducer.cli.inputs import Item, read
 from reducer.cli.pairs import Pairs, pairs_of
 from reducer.cli.session import open_pool, parse_options, targets
 from reducer.corpus.case import Tier
+from reducer.corpus.recheck import Recheck
 from reducer.corpus.runner import FLAKY_RUNS, ask_case
 from reducer.errors import InputError, ScanshrinkError, TargetError
-from reducer.evidence import Recheck
 from reducer.ledger import ledger_json
 from reducer.oracle.confirm import Confirmation
 from reducer.oracle.naming import can_be_called, what_else

@@ -6,7 +6,6 @@ Nothing heavy is imported before Ctrl-C is taken care of.
 from __future__ import annotations
 
 import contextlib
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +25,11 @@ from reducer.cli.common import (
     target_options,
 )
 from reducer.cli.interrupts import Interrupts
+from reducer.cli.resuming import begin, known, save
 from reducer.words import counted
 
 if TYPE_CHECKING:
-    from reducer.hunt import Find, Summary
+    from reducer.hunt import Summary
     from reducer.oracle.target import Target
     from reducer.oracle.verdict import Kind
 
@@ -181,9 +181,9 @@ def _hunt(
     from reducer.report.markdown import markdown
     from strategies import hunting
 
-    known = _known(excluded)
+    left_out = known(excluded)
     want_ledger = any(kind not in ("error", "flaky") for kind in kinds)
-    seed, batch, backlog = _begin(folder, seed, resume=resume, target=target)
+    seed, batch, backlog = begin(folder, seed, resume=resume, target=target)
     with contextlib.ExitStack() as stack:
         if require_writable(folder, "--corpus"):
             stack.callback(remove_if_empty, folder)
@@ -200,7 +200,7 @@ def _hunt(
                 pool,
                 Corpus(folder, report=markdown),
                 seed=seed,
-                known=known,
+                known=left_out,
                 budget=budget,
                 want_ledger=want_ledger,
                 want_flaky="flaky" in kinds,
@@ -211,7 +211,7 @@ def _hunt(
             corpus=str(folder),
             notify=lambda line: progress.say(one_line(line, 220)),
             progress=progress.show,
-            checkpoint=lambda: _save(folder, seed, source.batch + 1, target, engine.pending()),
+            checkpoint=lambda: save(folder, seed, source.batch + 1, target, engine.pending()),
             busy_seconds=lambda: pool.busy_seconds,
             compiles=lambda: pool.stats().compiled,
             backlog=backlog,
@@ -229,56 +229,10 @@ def _hunt(
             return engine.run()
         finally:
             left = engine.pending()
-            _save(folder, seed, source.batch + 1, target, left)
+            save(folder, seed, source.batch + 1, target, left)
             if left:
                 what = "1 find is" if len(left) == 1 else f"{len(left)} finds are"
                 progress.say(f"{what} not fully shrunk; --resume --seed {seed} goes on with what is left")
-
-
-def _known(excluded: tuple[Path, ...]) -> frozenset[str]:
-    from reducer.corpus import Case, Corpus, Damaged
-    from reducer.errors import InputError
-
-    known = set()
-    for folder in excluded:
-        if not folder.is_dir():
-            raise InputError(f"{folder}: no such corpus", hint="--exclude-known names a folder of cases")
-        for entry in Corpus(folder):
-            if isinstance(entry, Case):
-                known.add(entry.signature)
-            elif isinstance(entry, Damaged):
-                say(f"warning: not excluded, as it is damaged: {one_line(entry.reason)}")
-    return frozenset(known)
-
-
-def _begin(folder: Path, seed: int | None, *, resume: bool, target: Target) -> tuple[int, int, list[Find]]:
-    """Seed, first batch, and finds left over."""
-    from reducer.errors import InputError
-    from reducer.hunt.state import latest_seed, load_state, pending_finds
-
-    if not resume:
-        return (random.randrange(1 << 31) if seed is None else seed), 0, []
-    last = latest_seed(folder, target) if seed is None else seed
-    if last is None:
-        raise InputError(
-            f"no hunt on {target} to resume in {folder}",
-            hint="give the --corpus, --libtpu, --topology and --option it had, or leave out --resume",
-        )
-    state = load_state(folder, last, target)
-    return last, state.batch, pending_finds(state, folder)
-
-
-def _save(folder: Path, seed: int, batch: int, target: Target, pending: list[Find]) -> None:
-    from reducer.errors import StorageError
-    from reducer.hunt.state import save_state
-
-    try:
-        save_state(folder, seed=seed, batch=batch, target=target, pending=pending)
-    except OSError as error:
-        raise StorageError(
-            f"cannot save the hunt's state in {folder}: {error.strerror or error}",
-            hint="make room, or choose another --corpus",
-        ) from None
 
 
 def _report(summary: Summary, target: Target | None, *, as_json: bool) -> None:

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from reducer.corpus import Case, CaseTarget, TierMinimum, decode_case, encode_case, slug_for
+from reducer.corpus.recheck import recheck
 from reducer.errors import InputError
-from reducer.evidence import certified, recheck
+from reducer.evidence import certified
 from reducer.ir.build import Builder
 from reducer.ir.canonical import canonical
 from reducer.ir.codec import identity

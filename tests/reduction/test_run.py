@@ -14,8 +14,9 @@ import msgspec
 import pytest
 
 from reducer.corpus import Case, Corpus
+from reducer.corpus.recheck import recheck
 from reducer.errors import InputError, StorageError
-from reducer.evidence import certified, recheck
+from reducer.evidence import certified
 from reducer.ir.codec import identity
 from reducer.ir.equations import Block, Grad, Op, Program, Transfer, Var
 from reducer.ir.types import Type

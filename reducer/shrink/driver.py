@@ -110,6 +110,8 @@ class _Strategy(Generic[C]):
     def _ordinarily(self) -> None:
         self._rounds(self._ordinary)
         while self._run.stronger_form():
+            # The candidates of a pass are others in another form, even of the same program.
+            self._habits = replace(self._habits, idle=frozenset())
             self._rounds(self._ordinary)
 
     def _lately(self) -> None:

@@ -97,8 +97,9 @@ class Plan(Generic[C]):
 
     @property
     def chance(self) -> float:
-        """How likely it is to be accepted."""
-        return prod(step.chance for step in self.steps[: self.at + 1])
+        """How likely it is to be accepted, given that not all steps are if the way is blocked."""
+        mine, whole = (prod(step.chance for step in steps) for steps in (self.steps[: self.at + 1], self.steps))
+        return (mine - whole) / (1 - whole) if self.blocked else mine
 
     def _halved(self, steps: tuple[Step[C], ...]) -> Plan[C]:
         """A way of which the last step is refused: ask in the middle."""

@@ -227,7 +227,8 @@ class Run(Generic[C]):
         if not self.questions.committed(prepared):
             if self._is_spent():
                 raise Spent
-            self._wait_for(prepared, self.planner.likely(plan) if plan else iter(()))
+            last = self.budget is not None and self.questions.compiles + 1 >= self.budget
+            self._wait_for(prepared, self.planner.likely(plan) if plan and not last else iter(()))
         return self.questions.answer(prepared)
 
     def _wait_for(self, prepared: Prepared[C], likely: Iterator[Prepared[C]]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -42,6 +43,17 @@ def storing(what: Path) -> Iterator[None]:
         raise StorageError(f"cannot write {what}: {reason}", hint=_HINTS.get(error.errno or 0, "")) from error
 
 
+def _copy(folder: Path, new: Path) -> None:
+    """Copy a folder. `shutil.Error` lists every file with its error as text: one of them, as an `OSError`, says enough."""
+    try:
+        shutil.copytree(folder, new, symlinks=True)
+    except shutil.Error as error:
+        number = re.search(r"\[Errno (\d+)\]", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+
+
 def write_folder(folder: Path, files: Mapping[str, bytes], *, drop: frozenset[str] = frozenset()) -> None:
     """Write `folder` anew, or replace it, in one step; other files in it stay, except those named in `drop`.
 
@@ -52,7 +64,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, drop: frozenset[st
         remove(new)
         if folder.exists():
             # A person's own notes beside a case are theirs: they move along. Links stay links, never followed.
-            shutil.copytree(folder, new, symlinks=True)
+            _copy(folder, new)
         else:
             new.mkdir()
         for name in sorted(drop | set(files)):

@@ -203,14 +203,14 @@ class Journal:
 
 
 def others(header: Header, *, folder: Path | None = None) -> list[Header]:
-    """Headers of runs of the same start that did not end, and that are not this run."""
+    """Headers of runs of the same start that have answers and did not end, and that are not this run."""
     found = []
     for path in sorted((folder or cache_root() / FOLDER).glob(f"{header.start[:_DIGITS]}-*.jsonl")):
         if path.name == header.name:
             continue
         with contextlib.suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             lines = path.read_bytes().splitlines()
-            first = _decoder.decode(lines[0]).header if lines else None
+            first = _decoder.decode(lines[0]).header if len(lines) > 1 else None  # one alone: nothing was asked
             if first is not None and b'{"done":true}' not in lines:
                 found.append(first)
     return found

@@ -317,6 +317,20 @@ class TestUnwritable:
         assert tree(corpus.folder) == before
         assert leftovers(corpus.folder) == []
 
+    def test_a_disk_that_fills_up_while_a_case_is_copied(
+        self, corpus: Corpus, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slug = corpus.add(make(5), FILES).case.slug
+
+        def full(*_: object, **__: object) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a", None, "b")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(atomic_module.shutil, "copyfile", full)
+            with pytest.raises(StorageError, match=rf"cannot write [^:]*{slug}: No space left on device \("):
+                corpus.add(make(3), FILES)
+        assert corpus.get(slug) == make(5)
+
 
 class NoLock:
     def __init__(self, *_: object) -> None:

@@ -78,6 +78,7 @@ def test_every_field_of_the_header_makes_another_journal(tmp_path: Path) -> None
         first.put("a", YES)
     with journal(tmp_path, other) as second:
         assert second.get("a") is None
+        second.put("b", YES)
     assert others(HEADER, folder=tmp_path) == [other]
     assert others(msgspec.structs.replace(HEADER, start="cd" * 32), folder=tmp_path) == []
 
@@ -85,7 +86,14 @@ def test_every_field_of_the_header_makes_another_journal(tmp_path: Path) -> None
 def test_a_run_that_ended_is_not_told_of(tmp_path: Path) -> None:
     other = msgspec.structs.replace(HEADER, versions={"jax": "0.12.0"})
     with journal(tmp_path, other) as second:
+        second.put("a", YES)
         second.end()
+    assert others(HEADER, folder=tmp_path) == []
+
+
+def test_a_run_that_was_refused_before_anything_was_asked_is_not_told_of(tmp_path: Path) -> None:
+    with journal(tmp_path, msgspec.structs.replace(HEADER, versions={"jax": "0.12.0"})):
+        pass
     assert others(HEADER, folder=tmp_path) == []
 
 

@@ -279,6 +279,8 @@ def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
     if request.budget is not None and reduced.partial:
         click.echo("the budget counts what earlier runs of the same reduction compiled: a larger one goes on")
     click.echo(f"{counted(reduced.compiles, 'compiles')} in all, {reduced.seconds:.0f} s")
+    if not reduced.signature:
+        click.echo("the minimum does not fail: it is no case, and these files are all that is kept")
     for file in reduced.files.values():
         click.echo(file)
     if reduced.signature:

@@ -261,6 +261,21 @@ def test_the_end_says_what_failed_how_sure_it_is_and_where_everything_lies(
     }
 
 
+def test_what_is_interesting_and_does_not_fail_is_said_to_be_no_case(
+    tmp_path: Path, opened: Callable[..., Opened]
+) -> None:
+    opened(lambda _: COMPILED)
+    path = tmp_path / "s.sh"
+    path.write_text("#!/bin/sh\ngrep -q tanh \"$1\"\n")
+    path.chmod(0o755)
+    start = write(tmp_path / "p.json", chain(3))
+    ran = invoke("reduce", start, "--out", str(tmp_path / "out"), "--tier", "placement", "--interesting", str(path))
+    assert ran.exit_code == 0
+    said, file = ran.stdout.splitlines()[-2:]
+    assert said == "the minimum does not fail: it is no case, and these files are all that is kept"
+    assert "tanh" in Path(file).read_text()
+
+
 def test_an_empty_out_is_no_folder(tmp_path: Path, opened: Callable[..., Opened]) -> None:
     pools = opened(to_the_host)
     ran = invoke("reduce", write(tmp_path / "p.json", chain(2)), "--out", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -29,14 +28,14 @@ from reducer.cli.following import Following, panel, plain
 from reducer.cli.inputs import Item, read
 from reducer.cli.interrupts import Interrupts
 from reducer.cli.progress import make_progress
+from reducer.cli.reduced import as_fields, show
 from reducer.cli.session import open_pool, parse_options, require_compatible, targets
 from reducer.cli.starts import starts_of, stored_of
-from reducer.words import counted
 
 if TYPE_CHECKING:
     from reducer.oracle.jobs import Job
     from reducer.oracle.target import Target
-    from reducer.reduction import Reduced, Request
+    from reducer.reduction import Request
 
 _TIERS = ("program", "placement", "stablehlo")
 
@@ -144,7 +143,10 @@ def reduce(
             reduced = reduction.run()
         except Refused as error:
             _no(error.reason, error.rate, request, as_json=as_json)
-    _report(reduced, request, as_json=as_json)
+    if as_json:
+        emit_json("reduce", **as_fields(reduced))
+    else:
+        show(reduced, request)
 
 
 def _wanted(signature: str | None, family: str | None, any_failure: bool, interesting: Path | None) -> Any:
@@ -205,85 +207,3 @@ def _no(said: str, rate: dict[str, float], request: Request, *, as_json: bool) -
             case=None,
         )
     sys.exit(1)
-
-
-def as_fields(reduced: Reduced) -> dict[str, Any]:
-    """What it came to, as ``--json`` gives it."""
-    tiers = {}
-    for tier, stage in reduced.stages.items():
-        tiers[tier] = {
-            "size": stage.level.size(stage.best),
-            "start_size": stage.level.size(stage.start),
-            "order_key": [str(part) for part in stage.level.order(stage.best)],
-            "changed": stage.changed,
-            "compiles_to_fixpoint": stage.to_fixpoint,
-            "compiles_total": stage.compiles,
-            "seconds": round(stage.seconds, 2),
-            "minimal": stage.minimal,
-            "file": reduced.files[tier],
-            "explanations": {one.parameter: one.still_fails for one in reduced.explanations.get(tier, ())},
-            "certificate": None,
-        }
-        if (certificate := reduced.certificates.get(tier)) is not None:
-            tiers[tier]["certificate"] = {
-                "neighbourhood": certificate.neighbourhood,
-                "neighbours": len(certificate.neighbours),
-                "counts": certificate.counts(reduced.signature),
-            }
-    failing, runs = reduced.rate
-    return {
-        "signature": reduced.signature or None,
-        "target": reduced.target.as_json(),
-        "tiers": tiers,
-        "unreached": reduced.unreached,
-        "finds": [
-            {"signature": find.signature, "tier": find.tier, "size": find.size, "case": find.case or None}
-            for find in reduced.finds
-        ],
-        "dropped": list(reduced.dropped),
-        "start": {"failing": failing, "runs": runs},
-        "confirmations": reduced.confirmations,
-        "compiles_total": reduced.compiles,
-        "seconds": round(reduced.seconds, 2),
-        "partial": reduced.partial,
-        "case": reduced.folder,
-    }
-
-
-def _report(reduced: Reduced, request: Request, *, as_json: bool) -> None:
-    if as_json:
-        emit_json("reduce", **as_fields(reduced))
-        return
-    from reducer.report.nearest import certificate_text
-
-    if reduced.signature:
-        click.echo(f"the failure: {one_line(reduced.signature, 300)}\n")
-    for tier, stage in reduced.stages.items():
-        click.echo(f"{tier} tier:")
-        click.echo(stage.level.text(stage.best))
-        for one in reduced.explanations.get(tier, ()):
-            click.echo(f"  {one_line(one.parameter, 120)}: {one_line(one.still_fails, 160)}")
-        before, after = stage.level.size(stage.start), stage.level.size(stage.best)
-        end = "1-minimal" if stage.minimal else "stopped early; the same command goes on"
-        if tier in reduced.certificates:
-            click.echo(certificate_text(reduced.certificates[tier], reduced.signature))
-        smaller, compiles = counted(after, stage.level.unit), counted(stage.compiles, "compiles")
-        click.echo(f"{before} -> {smaller}, {compiles}, {stage.seconds:.0f} s; {end}\n")
-    for tier, why in reduced.unreached.items():
-        click.echo(f"no {tier} tier: {one_line(why)}")
-    for name in reduced.dropped:
-        click.echo(f"not needed: {name}")
-    for find in reduced.finds:
-        where = find.case or "did not fail again, and is not saved"
-        click.echo(f"met on the way: {one_line(find.signature, 160)} ({find.size} at the {find.tier} tier): {where}")
-    if request.budget is not None and reduced.partial:
-        click.echo("the budget counts what earlier runs of the same reduction compiled: a larger one goes on")
-    click.echo(f"{counted(reduced.compiles, 'compiles')} in all, {reduced.seconds:.0f} s")
-    if not reduced.signature:
-        click.echo("the minimum does not fail: it is no case, and these files are all that is kept")
-    for file in reduced.files.values():
-        click.echo(file)
-    if reduced.signature:
-        click.echo(f"{reduced.folder}/report.md")
-        if not reduced.partial:
-            click.echo(f"next: scanshrink bisect {shlex.quote(reduced.folder)} (since which release it fails)")

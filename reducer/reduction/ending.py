@@ -23,6 +23,7 @@ from reducer.reduction.context import Run
 from reducer.reduction.descent import level_of
 from reducer.reduction.model import Progress, Reduced, SideCase, Stage, Stopped
 from reducer.reduction.saving import case_of_stages, side_case
+from reducer.reduction.smaller import save_smaller
 
 Report = Callable[[Case], str] | None
 
@@ -54,6 +55,7 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
     folder, files = _save_plain(run, {tier: run.stages[tier] for tier in run.stages if tier not in failing})
     saved: _Saved | None = None
     finds: list[SideCase] = []
+    smaller: dict[Tier, str] = {}
     if failing:
         saved = _Saved(run, report, failing, partial=partial)
         folder = str(saved.path)
@@ -61,7 +63,9 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
         if not stopped:
             try:
                 if run.request.certificate and not partial and run.script is None:
-                    saved.complete(_with_evidence(run, saved.own))
+                    evident = _with_evidence(run, saved.own)
+                    saved.complete(evident)
+                    smaller = save_smaller(run, evident)
                 _save_finds(run, report, saved.case.signature, finds)
             except Stopped:
                 partial = True
@@ -85,6 +89,7 @@ def finish(run: Run, report: Report, *, stopped: bool) -> Reduced:
         rate=rate,
         explanations={tier: minimum.explanations for tier, minimum in minima.items()},
         certificates={tier: m.certificate for tier, m in minima.items() if m.certificate is not None},
+        smaller=smaller,
     )
 
 

@@ -130,8 +130,9 @@ class OpenPool(Protocol):
 class Stage:
     """One tier of a reduction, while it runs and afterwards. `level` handles its candidates, `start` and `best`.
 
-    `to_fixpoint` and `minimal` are those of `Shrunk`; `final` is the answer about `best` in a fresh worker, with the
-    module's text. `milestones` are what was accepted on the way, each smaller than `_STEP` of the one before.
+    `to_fixpoint` and `minimal` are those of `Shrunk`, `minimal` false too if the certificate holds a neighbour that
+    fails the same; `final` is the answer about `best` in a fresh worker, with the module's text. `milestones` are what
+    was accepted on the way, each smaller than `_STEP` of the one before.
     """
 
     level: Any
@@ -194,6 +195,7 @@ class Reduced:
         rate: how often the start failed, in (failing, runs).
         explanations: at each tier, which other values of what is left still fail.
         certificates: of each tier that has one: the neighbours of its minimum, and what each does.
+        smaller: of each tier whose minimum is none after all, the file of a smaller neighbour that fails the same.
     """
 
     signature: str
@@ -210,6 +212,7 @@ class Reduced:
     rate: tuple[int, int]
     explanations: dict[Tier, tuple[Explanation, ...]]
     certificates: dict[Tier, Certificate]
+    smaller: dict[Tier, str]
 
     @property
     def compiles(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from reducer.corpus import Case, Corpus
 from reducer.ir.text import to_text
 from reducer.oracle.cachedir import CACHE_VARIABLE
 from reducer.oracle.jobs import Job, ProgramJob
-from reducer.oracle.outcome import Answer, Rejected
+from reducer.oracle.outcome import Answer, Rejected, Skipped
 from reducer.oracle.signature import signature
 from reducer.report.nearest import certificate_text
 
@@ -274,6 +275,43 @@ def test_what_is_interesting_and_does_not_fail_is_said_to_be_no_case(
     said, file = ran.stdout.splitlines()[-2:]
     assert said == "the minimum does not fail: it is no case, and these files are all that is kept"
     assert "tanh" in Path(file).read_text()
+
+
+def test_what_a_certificate_finds_smaller_is_said_and_can_be_gone_on_with(
+    tmp_path: Path, opened: Callable[..., Opened]
+) -> None:
+    """The reduction leaves out what places nothing in host memory; here that fails the same."""
+
+    def answer(job: Job) -> Answer:
+        assert isinstance(job, ProgramJob)
+        if job.require_host_placement and "jax.device_put(" not in job.source:
+            return Skipped("no host placement")
+        return BITCAST if "tanh" in job.source else COMPILED
+
+    opened(answer)
+    out = tmp_path / "out"
+    start = write(tmp_path / "p.json", chain(3))
+    words = ("reduce", start, "--out", str(out), "--tier", "placement", "--keep", "tanh")
+    data, code = machine(*words)
+    tier = data["tiers"]["placement"]
+    assert (code, data["partial"], tier["minimal"], tier["size"]) == (0, False, False, 2)
+    assert tier["certificate"]["counts"]["fails-the-same"] >= 1
+    (file,) = out.glob("_smaller-*/program.json")
+    assert tier["smaller"] == str(file)
+    ran = invoke(*words)
+    assert "; not 1-minimal: a smaller neighbour" in ran.stdout
+    assert "; 1-minimal" not in ran.stdout
+    (line,) = (line for line in ran.stdout.splitlines() if line.startswith("to go on with what fails the same: "))
+    further = shlex.split(line.partition(": ")[2])
+    assert further == [
+        "scanshrink", "reduce", str(file), "--libtpu", TARGET.libtpu, "--topology", TARGET.topology,
+        "--keep", "tanh", "--out", str(out),
+    ]  # fmt: skip
+    data, code = machine(*further[1:])
+    assert code == 0, data
+    tier = data["tiers"]["program"]  # what places nothing is no placement
+    assert (tier["minimal"], tier["smaller"], tier["size"]) == (True, None, 1)
+    assert Path(data["case"]).is_relative_to(out)
 
 
 def test_an_empty_out_is_no_folder(tmp_path: Path, opened: Callable[..., Opened]) -> None:

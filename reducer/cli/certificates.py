@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -44,7 +46,11 @@ def cases_of(items: Sequence[Item]) -> list[Case]:
         if item.case is None:
             raise InputError(f"{item.name}: is no case", hint="only a case has a certificate")
         if not any(minimum.certificate for minimum in item.case.tiers.values()):
-            raise InputError(f"{item.name}: has no certificate", hint=f"`scanshrink reduce {item.name}` makes one")
+            path = Path(item.name).absolute()
+            folder = path if path.is_dir() else path.parent
+            # Into its own corpus: elsewhere another case would have the certificate.
+            again = f"scanshrink reduce {item.name} --out {os.path.relpath(folder.parent)}"
+            raise InputError(f"{item.name}: has no certificate", hint=f"`{again}` makes one")
         found.append(item.case)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -549,7 +550,10 @@ def test_a_module_that_lies_outside_its_case(tmp_path: Path, pools: Opened) -> N
 def test_what_has_no_certificate(tmp_path: Path, a_program: str, pools: Opened) -> None:
     del pools
     one_error(invoke("check", "--certificate", a_program), "is no case")
-    one_error(invoke("check", "--certificate", case(tmp_path)), "has no certificate", "scanshrink reduce")
+    folder = case(tmp_path)
+    for name in (folder, f"{folder}/case.json"):
+        said = f"`scanshrink reduce {name} --out {os.path.relpath(Path(folder).parent)}` makes one"
+        one_error(invoke("check", "--certificate", name), "has no certificate", said)
 
 
 def test_a_damaged_case_does_not_hide_the_others(tmp_path: Path, a_program: str, pools: Opened) -> None:

@@ -17,6 +17,8 @@ NeighbourVerdict: TypeAlias = Literal[
     "fails-the-same", "compiles", "fails-otherwise", "invalid", "skipped", "not-kept"
 ]
 NEIGHBOUR_VERDICTS: Final[tuple[NeighbourVerdict, ...]] = get_args(NeighbourVerdict)
+#: Verdicts on neighbours of which a certificate claims nothing, as no compiler was asked.
+NOT_ASKED: Final[tuple[NeighbourVerdict, ...]] = ("skipped", "not-kept")
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

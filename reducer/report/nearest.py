@@ -8,18 +8,19 @@ version of the neighbourhood, or of a tier that holds no program, is only named.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from reducer.corpus.case import TierMinimum
-from reducer.corpus.proof import Certificate, Neighbour, NeighbourVerdict
+from reducer.corpus.proof import NOT_ASKED, Certificate, Neighbour, NeighbourVerdict
 from reducer.ir.canonical import canonical
 from reducer.ir.codec import identity
 from reducer.ir.equations import Program
 from reducer.ir.normal import normalise
 from reducer.ir.text import to_text
-from reducer.neighbourhood import neighbours
+from reducer.neighbourhood import NAME, neighbours
+from reducer.neighbourhood.modules import MODULE_NAME
 
 #: Lines shown around a difference.
 _CONTEXT: Final = 2
@@ -35,6 +36,9 @@ VERDICTS: Final[dict[NeighbourVerdict, str]] = {
     "not-kept": "lack what was to be kept",
 }
 
+#: Today's neighbourhoods, of programs and modules.
+_TODAY: Final = frozenset({NAME, MODULE_NAME})
+
 
 class Near(NamedTuple):
     """A neighbour that compiles: the step, and the difference it makes (empty where it cannot be shown)."""
@@ -46,13 +50,33 @@ class Near(NamedTuple):
 
 
 def certificate_text(certificate: Certificate, signature: str) -> str:
-    """``24 programs are one step smaller: 22 compile, 2 fail otherwise; none fails the same: it is 1-minimal.``"""
+    """``24 programs are one step smaller: 22 compile, 2 fail otherwise; none fails the same: it is 1-minimal.``
+
+    That it is 1-minimal is said only if all were asked about, and of which neighbourhood if it is not today's.
+    """
     counts = certificate.counts(signature)
     same = counts.pop("fails-the-same", 0)
-    listed = ", ".join(f"{n} {VERDICTS[verdict]}" for verdict, n in counts.items())
-    end = f"{same} fail the same: it is not minimal" if same else "none fails the same: it is 1-minimal"
+    left = {verdict: counts.pop(verdict) for verdict in NOT_ASKED if verdict in counts}
     n = len(certificate.neighbours)
-    return f"{n} {'program is' if n == 1 else 'programs are'} one step smaller: {f'{listed}; ' if listed else ''}{end}."
+    where = "" if certificate.neighbourhood in _TODAY else f" in the neighbourhood {certificate.neighbourhood}"
+    if same:
+        end = f"{same} fail the same: it is not minimal"
+    elif left:
+        asked = n - sum(left.values())
+        end = f"of the {asked} that were asked about none fails the same" if asked else "none was asked about"
+    else:
+        end = f"none fails the same: it is 1-minimal{where}"
+    said = f"{n} {'program is' if n == 1 else 'programs are'} one step smaller{where if left or same else ''}: "
+    said += f"{f'{_listed(counts)}; ' if counts else ''}{end}."
+    if left:
+        said += f" Not asked about: {_listed(left)}."
+    if where:
+        said += " That is not today's neighbourhood: `scanshrink corpus certify` asks about that."
+    return said
+
+
+def _listed(counts: Mapping[NeighbourVerdict, int]) -> str:
+    return ", ".join(f"{n} {VERDICTS[verdict]}" for verdict, n in counts.items())
 
 
 def evidence_lines(minimum: TierMinimum, signature: str) -> list[str]:

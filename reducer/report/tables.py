@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reducer.corpus.case import Case
+from reducer.corpus.proof import NOT_ASKED
 from reducer.corpus.store import Damaged
 from reducer.corpus.verify import Check, Verdict, Verification
 from reducer.ledger import Ledger, bytes_text, ledger_text, place_text, shape_text, totals
@@ -97,8 +98,11 @@ def certificate_text(case: Case) -> str:
     certificate = case.minimum.certificate
     if certificate is None:
         return "none"
-    failing = certificate.counts(case.signature).get("fails-the-same", 0)
-    return f"not minimal: {failing} of {len(certificate.neighbours)}" if failing else str(len(certificate.neighbours))
+    counts, around = certificate.counts(case.signature), len(certificate.neighbours)
+    if failing := counts.get("fails-the-same", 0):
+        return f"not minimal: {failing} of {around}"
+    left = sum(counts.get(verdict, 0) for verdict in NOT_ASKED)
+    return f"{around - left} of {around}" if left else str(around)
 
 
 def show_verification(result: Verification, console: Console | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from reducer.corpus import Certificate, Explanation, Neighbour, TierMinimum
+from reducer.corpus.proof import NeighbourWord
 from reducer.ir.build import Builder
 from reducer.ir.canonical import canonical
 from reducer.ir.codec import identity
@@ -13,6 +14,7 @@ from reducer.ir.order import size
 from reducer.ir.policies import OffloadNames
 from reducer.ir.types import parse_type
 from reducer.neighbourhood import NAME, neighbours
+from reducer.neighbourhood.modules import MODULE_NAME
 from reducer.report.nearest import certificate_text, evidence_lines, nearest, shown_first
 
 
@@ -89,5 +91,40 @@ def test_what_a_terminal_is_told() -> None:
         "  dtype  any tried: bf16, f32",
     ]
     assert evidence_lines(TierMinimum(size=1, module="m.mlir"), "wanted") == []
-    failing = Certificate(neighbourhood="1", neighbours=(Neighbour(edit="x", outcome="rejected", signature="wanted"),))
+    failing = Certificate(neighbourhood=NAME, neighbours=(Neighbour(edit="x", outcome="rejected", signature="wanted"),))
     assert certificate_text(failing, "wanted") == "1 program is one step smaller: 1 fail the same: it is not minimal."
+
+
+def around(*outcomes: NeighbourWord, neighbourhood: str = NAME) -> str:
+    found = tuple(
+        Neighbour(edit=str(n), outcome=one, signature="other" if one == "rejected" else "")
+        for n, one in enumerate(outcomes)
+    )
+    return certificate_text(Certificate(neighbourhood=neighbourhood, neighbours=found), "wanted")
+
+
+def test_nothing_is_claimed_of_what_was_not_asked_about() -> None:
+    assert around("compiled", "compiled", "rejected", "not-kept", "skipped", "skipped") == (
+        "6 programs are one step smaller: 2 compile, 1 fail otherwise; of the 3 that were asked about none fails the "
+        "same. Not asked about: 2 place nothing in host memory, 1 lack what was to be kept."
+    )
+    assert around("not-kept") == (
+        "1 program is one step smaller: none was asked about. Not asked about: 1 lack what was to be kept."
+    )
+    assert around("invalid") == (
+        "1 program is one step smaller: 1 are no programs; none fails the same: it is 1-minimal."
+    )
+
+
+def test_a_neighbourhood_that_is_not_todays_is_named() -> None:
+    older = " That is not today's neighbourhood: `scanshrink corpus certify` asks about that."
+    assert around("compiled", neighbourhood="program-0") == (
+        "1 program is one step smaller: 1 compile; none fails the same: it is 1-minimal in the neighbourhood "
+        f"program-0.{older}"
+    )
+    assert around("compiled", "skipped", neighbourhood="program-0") == (
+        "2 programs are one step smaller in the neighbourhood program-0: 1 compile; of the 1 that were asked about "
+        f"none fails the same. Not asked about: 1 place nothing in host memory.{older}"
+    )
+    for today in (NAME, MODULE_NAME):
+        assert around("compiled", neighbourhood=today).endswith("it is 1-minimal.")

@@ -90,6 +90,13 @@ def test_what_a_certificate_says(make: Make) -> None:
     assert certificate_text(make()) == "none"
 
 
+def test_a_certificate_counts_what_was_asked_about(make: Make) -> None:
+    around = (Neighbour(edit="x", outcome="compiled"), Neighbour(edit="y", outcome="skipped"))
+    case = make()
+    minimum = msgspec.structs.replace(case.minimum, certificate=Certificate(neighbourhood="n", neighbours=around))
+    assert certificate_text(msgspec.structs.replace(case, tiers={case.tier: minimum})) == "1 of 2"
+
+
 def test_verification(make: Make) -> None:
     seen = make().outcomes[0]
 

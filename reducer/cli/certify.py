@@ -13,17 +13,28 @@ import click
 import msgspec
 
 from reducer.cli.certificates import asked_again, made_anew, oracle_of
-from reducer.cli.common import Command, NamedPath, default_jobs, emit_json, jobs_option, json_option, one_line, say
+from reducer.cli.common import (
+    Command,
+    NamedPath,
+    default_jobs,
+    emit_json,
+    error_fields,
+    jobs_option,
+    json_option,
+    one_line,
+    say,
+)
 from reducer.cli.inputs import Item, existing, read
 from reducer.cli.session import open_pool, require_compatible, targets
 from reducer.cli.starts import stored_of
 from reducer.corpus import Case, Corpus, Damaged
 from reducer.corpus.case import Tier
 from reducer.corpus.proof import NeighbourVerdict
-from reducer.errors import InputError, TargetError
+from reducer.errors import InputError, TargetError, WorkerError
 from reducer.evidence import explained, outdated
 from reducer.oracle.outcome import word
 from reducer.oracle.pool import Pool
+from reducer.oracle.target import release_order
 from reducer.oracle.verdict import failure
 from reducer.report.markdown import markdown
 from reducer.report.nearest import VERDICTS
@@ -67,7 +78,8 @@ def certify(folder: Path, all_: bool, jobs: int | None, as_json: bool) -> None:
     """
     store = Corpus(existing(folder), report=markdown)
     rows = []
-    for row in _rows(store, default_jobs(jobs), everything=all_):
+    broken: list[WorkerError] = []
+    for row in _rows(store, default_jobs(jobs), broken, everything=all_):
         rows.append(row)
         if not as_json and row.verdict is not Certified.CURRENT:
             click.echo(_line(row, store))
@@ -75,10 +87,16 @@ def certify(folder: Path, all_: bool, jobs: int | None, as_json: bool) -> None:
     counts = Counter(row.verdict for row in rows)
     if as_json:
         totals = {verdict.value.replace("-", "_"): counts[verdict] for verdict in Certified}
-        emit_json("corpus certify", cases=len(rows), **totals, results=[msgspec.to_builtins(row) for row in rows])
+        error = {"error": error_fields(broken[0])} if broken else {}
+        results = [msgspec.to_builtins(row) for row in rows]
+        emit_json("corpus certify", cases=len(rows), **totals, results=results, **error)
     else:
         listed = ", ".join(f"{counts[verdict]} {verdict.replace('-', ' ')}" for verdict in Certified if counts[verdict])
         click.echo(counted(len(rows), "cases") + (f": {listed}" if listed else ""))
+    for trouble in broken:
+        say(f"scanshrink corpus certify: {one_line(str(trouble))}")
+    if broken:
+        sys.exit(2)
     sys.exit(1 if {Certified.NOT_MINIMAL, Certified.CHANGED, Certified.DAMAGED} & counts.keys() else 0)
 
 
@@ -94,8 +112,11 @@ def _line(row: Row, store: Corpus) -> str:
             return f"{verdict.replace('-', ' '):<11}  {row.case}: {one_line(row.reason)}"
 
 
-def _rows(store: Corpus, jobs: int, *, everything: bool) -> Iterator[Row]:
-    """What becomes of each case; those of one target are compiled in one pool of workers."""
+def _rows(store: Corpus, jobs: int, broken: list[WorkerError], *, everything: bool) -> Iterator[Row]:
+    """What becomes of each case; those of one target are compiled in one pool of workers.
+
+    `broken` takes in why the workers of a target gave up: what the others answered is not lost for it.
+    """
     todo: list[tuple[Item, Case, list[Tier]]] = []
     for entry in store:
         if isinstance(entry, Damaged):
@@ -116,12 +137,13 @@ def _rows(store: Corpus, jobs: int, *, everything: bool) -> Iterator[Row]:
             todo.append((item, entry, tiers))
     todo.sort(key=lambda one: _where(one[1]))
     for _, group in itertools.groupby(todo, key=lambda one: _where(one[1])):
-        yield from _of_one_target(store, list(group), jobs)
+        yield from _of_one_target(store, list(group), jobs, broken)
 
 
 def _where(case: Case) -> tuple[object, ...]:
     target = case.target
-    return target.libtpu, target.sha256, target.topology, sorted((k, repr(v)) for k, v in target.options.items())
+    options = sorted((k, repr(v)) for k, v in target.options.items())
+    return release_order(target.libtpu), target.libtpu, target.sha256, target.topology, options
 
 
 def _not_judged(case: Case) -> str:
@@ -132,8 +154,9 @@ def _not_judged(case: Case) -> str:
     return "was reduced with --keep: reduce it again with the same patterns" if kept else ""
 
 
-def _of_one_target(store: Corpus, cases: Iterable[tuple[Item, Case, list[Tier]]], jobs: int) -> Iterator[Row]:
-    waiting = list(cases)
+def _of_one_target(
+    store: Corpus, waiting: list[tuple[Item, Case, list[Tier]]], jobs: int, broken: list[WorkerError]
+) -> Iterator[Row]:
     own = waiting[0][1].target
     try:
         (target,) = targets([own.libtpu], own.topology, tuple(sorted(own.options.items())))
@@ -146,7 +169,9 @@ def _of_one_target(store: Corpus, cases: Iterable[tuple[Item, Case, list[Tier]]]
                 row = _certify(store, *waiting[0], pool)
                 del waiting[0]
                 yield row
-    except TargetError as error:
+    except (TargetError, WorkerError) as error:
+        if isinstance(error, WorkerError):
+            broken.append(error)
         for _, case, _ in waiting:
             yield Row(case.slug, Certified.NOT_JUDGED, (), str(error))
 
@@ -169,7 +194,12 @@ def _certify(store: Corpus, item: Item, case: Case, tiers: Iterable[Tier], pool:
     def with_evidence(known: Case) -> Case:
         return msgspec.structs.replace(known, tiers=made.tiers) if known.tiers == case.tiers else known
 
-    store.update(case.slug, with_evidence)
+    try:
+        stored = store.update(case.slug, with_evidence)
+    except InputError as error:
+        return Row(case.slug, Certified.CHANGED, (), f"could not be stored: {error}")
+    if stored.tiers != made.tiers:
+        return Row(case.slug, Certified.CHANGED, (), "was changed meanwhile, and is left as it is: certify it again")
     certificates = [minimum.certificate for minimum in made.tiers.values() if minimum.certificate is not None]
     failing = tuple(
         n.step for one in certificates for n in one.neighbours if n.verdict(case.signature) == "fails-the-same"

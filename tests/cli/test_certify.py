@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from reducer.corpus import Case, CaseTarget, Certificate, Corpus, Neighbour, TierMinimum, slug_for
+from reducer.corpus import Case, CaseTarget, Certificate, Corpus, Explanation, Neighbour, TierMinimum, slug_for
 from reducer.corpus.case import Kind
+from reducer.errors import WorkerError
 from reducer.evidence import outdated
 from reducer.ir.canonical import canonical
 from reducer.ir.equations import Program
@@ -170,6 +172,58 @@ def test_what_cannot_be_judged_is_left(tmp_path: Path, pools: Opened) -> None:
     pools.unfit = Incompatible("too old")
     data, code = machine("corpus", "certify", str(tmp_path / "third"))
     assert (code, data["not_judged"]) == (0, 1)
+
+
+def test_what_is_changed_meanwhile_is_left_and_said(tmp_path: Path, pools: Opened) -> None:
+    slug = add(tmp_path, "placement")
+    found, program = minimum(tmp_path, slug)
+    key = program_job(program).key
+    elsewhere = msgspec.structs.replace(found, explanations=(Explanation(parameter="dtype", still_fails="none tried"),))
+
+    def answer(job: Job) -> Answer:
+        tiers = {"placement": elsewhere}
+        Corpus(tmp_path).update(slug, lambda case: msgspec.structs.replace(case, tiers=tiers))
+        return BITCAST if isinstance(job, ProgramJob) and job.key == key else COMPILED
+
+    pools.answer = answer
+    data, code = machine("corpus", "certify", str(tmp_path))
+    assert (code, data["changed"], data["certified"]) == (1, 1, 0)
+    assert data["results"] == [
+        {"case": slug, "verdict": "changed", "reason": "was changed meanwhile, and is left as it is: certify it again"}
+    ]
+    assert minimum(tmp_path, slug)[0] == elsewhere
+
+    def gone(job: Job) -> Answer:
+        if (tmp_path / slug).exists():
+            (tmp_path / slug).rename(tmp_path / "_gone")
+        return BITCAST if isinstance(job, ProgramJob) and job.key == key else COMPILED
+
+    pools.answer = gone
+    ran = invoke("corpus", "certify", str(tmp_path))
+    assert ran.exit_code == 1
+    assert ran.stdout.startswith(f"changed      {slug}: could not be stored: no case {slug} in {tmp_path}")
+
+
+def test_workers_that_give_up_leave_the_other_rows(tmp_path: Path, pools: Opened) -> None:
+    """Releases in their order: 0.0.9 before 0.0.42.1."""
+    first = add(tmp_path, "program", msgspec.structs.replace(OLDER, libtpu="0.0.9"))
+    other = add(tmp_path, "placement", OLDER)
+    keys = {program_job(minimum(tmp_path, slug)[1]).key for slug in (first, other)}
+
+    def answer(job: Job) -> Answer:
+        if pools.calls[-1][0].libtpu == "0.0.42.1":
+            raise WorkerError("workers keep dying")
+        return BITCAST if isinstance(job, ProgramJob) and job.key in keys else COMPILED
+
+    pools.answer = answer
+    ran = invoke("corpus", "certify", str(tmp_path), "--json")
+    assert [target.libtpu for target, _, _ in pools.calls] == ["0.0.9", "0.0.42.1"]
+    data = json.loads(ran.stdout)
+    assert data["error"]["kind"] == "worker"
+    rows = {row["case"]: (row["verdict"], row.get("reason")) for row in data["results"]}
+    assert rows == {first: ("certified", None), other: ("not-judged", "workers keep dying")}
+    assert ran.exit_code == 2
+    assert ran.stderr.splitlines()[-1] == "scanshrink corpus certify: workers keep dying"
 
 
 def test_damaged_ones_are_named(tmp_path: Path, pools: Opened) -> None:

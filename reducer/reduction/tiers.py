@@ -54,13 +54,17 @@ def _down(run: Run) -> None:
             above = start
             continue
         try:
-            # A script's placement may be at the tier of its program: then the program is the last resort.
-            lowest_start = level_of(run.request.starts[-1]).name == tier
-            stage = _reduced(run, tier, start, last=above is None and lowest_start)
+            stage = _reduced(run, tier, start, last=above is None and not _start_below(run, tier))
         except NoTier as error:
             run.cannot(tier, str(error))
             continue
         above = run.stages[stage.tier].best
+
+
+def _start_below(run: Run, tier: Tier) -> bool:
+    """Whether there is another start, at a lower tier that was asked for: a script's placement, if it is one."""
+    lower = run.request.tiers.intersection(TIERS[TIERS.index(tier) + 1 :])
+    return any(level_of(start).name in lower for start in run.request.starts)
 
 
 def _start_at(run: Run, tier: Tier, above: Any) -> Any | None:

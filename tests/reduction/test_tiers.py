@@ -208,6 +208,12 @@ def test_a_start_whose_placement_is_of_the_same_tier_is_refused_as_well(tmp_path
         reduce(tmp_path, policy(), lambda *_: COMPILED, starts=(policy(), policy()))
 
 
+def test_a_start_that_does_not_fail_at_the_only_tier_asked_for_is_refused(tmp_path: Path) -> None:
+    tiers = frozenset({"program"})
+    with pytest.raises(Refused, match=r"^the start does not fail as asked for: compiled$"):
+        reduce(tmp_path, policy(), lambda *_: COMPILED, tiers=tiers, starts=(policy(), chain("tanh")))
+
+
 @pytest.mark.slow
 def test_a_program_at_the_lowest_tier_alone(tmp_path: Path) -> None:
     from reducer.reduction import Reduction

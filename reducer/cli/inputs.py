@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from reducer.captures import MODULE_LIMIT, Capture, captures_in, is_capture, load_capture
-from reducer.corpus import Case
-from reducer.corpus.casefile import load_case, read_regular
+from reducer.corpus import Case, Corpus
+from reducer.corpus.casefile import CASE_FILE, load_case, read_regular
 from reducer.errors import InputError, ProgramError
 from reducer.ir.check import check as check_program
 from reducer.ir.codec import decode
@@ -22,6 +22,7 @@ from reducer.oracle.jobs import Job, ModuleJob, ScriptJob
 from reducer.oracle.programs import program_job
 from reducer.oracle.target import Options
 
+_CORPUS = "a corpus is a folder of cases, made by `scanshrink hunt`"
 #: How each gzip file begins.
 _GZIP = b"\x1f\x8b"
 _SCRIPT = re.compile(r"(?P<path>.+\.py):(?P<function>[A-Za-z_]\w*)")
@@ -96,13 +97,16 @@ def read(name: str) -> Item:
 
 
 def existing(folder: Path) -> Path:
-    """The folder, which must be there.
+    """The folder of a corpus, which must be there.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not, or holds other things than cases.
     """
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder", hint="a corpus is a folder of cases, made by `scanshrink hunt`")
+        raise InputError(f"{folder}: no such folder", hint=_CORPUS)
+    if not Corpus(folder).is_one():
+        itself = (folder / CASE_FILE).exists()
+        raise InputError(f"{folder}: holds no case", hint="it is a case itself: name its corpus" if itself else _CORPUS)
     return folder
 
 

@@ -88,6 +88,16 @@ class Corpus:
         """Names of the folders of the corpus, damaged ones included."""
         return [name for name, _ in self._folders()]
 
+    def is_one(self) -> bool:
+        """Whether the folder can be a corpus: it holds a case, damaged perhaps, or nothing but what is hidden.
+
+        Raises:
+            InputError: as `cases`.
+        """
+        if any(os.path.lexists(path / CASE_FILE) for _, path in self._folders()):
+            return True
+        return not os.path.lexists(self.folder) or all(e.name[0] in "._" for e in self.folder.iterdir())
+
     def path(self, slug: str) -> Path:
         """The folder of a case.
 

@@ -157,4 +157,8 @@ def _probe(target: Target, topologies: Sequence[str], workers: int) -> tuple[lis
                 these = f"leave {topology} out; these work: {', '.join(working)}"
                 hint = these if working else "none works with it: give another --libtpu"
             problems.append(Problem(answer.message, hint, fatal=fatal))
-    return working, problems
+    if working or not problems:
+        return working, problems
+    # Nothing works, for one reason: a libtpu that compiles nothing, whatever it says of topologies it does not know.
+    unfit = next((n for n, answer in enumerate(answers.values()) if isinstance(answer, Incompatible)), 0)
+    return working, [problems[unfit]]

@@ -229,9 +229,14 @@ def test_workers_that_give_up_leave_the_other_rows(tmp_path: Path, pools: Opened
 def test_damaged_ones_are_named(tmp_path: Path, pools: Opened) -> None:
     del pools
     (tmp_path / "broken").mkdir(parents=True)
+    (tmp_path / "broken" / "case.json").write_text("{")
+    (tmp_path / "stray").mkdir()
     ran = invoke("corpus", "certify", str(tmp_path))
     assert ran.exit_code == 1
-    assert ran.stdout.startswith("damaged      broken: no such file")
+    first, second, last = ran.stdout.splitlines()
+    assert first.startswith(f"damaged      broken: {tmp_path}/broken/case.json: Input data was truncated")
+    assert second.startswith("damaged      stray: no such file")
+    assert last == "2 cases: 2 damaged"
 
 
 @pytest.mark.slow

@@ -21,7 +21,9 @@ from reducer.errors import StorageError, TargetError
 from reducer.evidence import with_certificate
 from reducer.ir.order import size
 from reducer.oracle.doctor import Diagnosis, Problem
+from reducer.oracle.outcome import Incompatible
 from reducer.oracle.signature import signature
+from reducer.oracle.target import TOPOLOGIES, Target
 from reducer.record import script_of
 
 from .fakes import BITCAST, chain, invoke, machine, one_error
@@ -151,6 +153,25 @@ def test_a_folder_that_is_not_there(command: str) -> None:
     one_error(invoke("corpus", command, "nowhere"), f"scanshrink corpus {command}: nowhere: no such folder")
     data, code = machine("corpus", command, "nowhere")
     assert (code, data["error"]["kind"], data["command"]) == (2, "input", f"corpus {command}")
+
+
+@pytest.mark.parametrize("command", ["list", "verify", "report", "certify"])
+def test_a_folder_of_other_things_is_no_corpus(command: str, tmp_path: Path, folder: Path) -> None:
+    other = tmp_path / "other"
+    (other / "below").mkdir(parents=True)
+    (other / "below" / "file").write_text("x")
+    said = f"scanshrink corpus {command}: {other}: holds no case (a corpus is a folder of cases"
+    one_error(invoke("corpus", command, str(other)), said)
+    slug = Corpus(folder).slugs()[0]
+    one_error(invoke("corpus", command, str(folder / slug)), "holds no case (it is a case itself: name its corpus)")
+
+
+def test_a_corpus_without_cases_is_one(tmp_path: Path) -> None:
+    """A hunt that found nothing leaves its state."""
+    (tmp_path / "_state").mkdir()
+    (tmp_path / ".lock").touch()
+    data, code = machine("corpus", "list", str(tmp_path))
+    assert (code, data["cases"], data["damaged"]) == (0, [], [])
 
 
 def test_verifying_what_is_as_recorded(folder: Path, runner: type[FakeRunner]) -> None:
@@ -358,6 +379,45 @@ def test_a_healthy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert data["can_compile"] is True
     assert set(data) == {"schema", "command", "can_compile", *Diagnosis.__struct_fields__}
     assert data["problems"] == [{"message": "TPU_LIBRARY_PATH is set", "hint": "pass it as --libtpu", "fatal": False}]
+
+
+def test_a_libtpu_that_compiles_nothing_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It knows some topologies, and dies of each program; of the others it says that it does not know them."""
+
+    class FakePool:
+        def __init__(self, target: Target, **_: Any) -> None:
+            self.target = target
+
+        def __enter__(self) -> FakePool:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def wait_ready(self) -> Incompatible | None:
+            if self.target.topology not in known:
+                raise TargetError(f"libtpu 0.0.17 does not know topology {self.target.topology}")
+            return answer
+
+    target = Target(libtpu="0.0.17", path="/x/libtpu.so", sha256="a" * 64)
+    monkeypatch.setattr("reducer.oracle.doctor.resolve_target", lambda *_: target)
+    monkeypatch.setattr("reducer.oracle.doctor.Pool", FakePool)
+    monkeypatch.setattr("reducer.oracle.doctor._environment_problems", list)
+    monkeypatch.setattr("reducer.oracle.doctor.sha256_of", lambda _: target.sha256)
+    known: tuple[str, ...] = ("v5e:2x2", "v6e:2x2")
+    answer: Incompatible | None = Incompatible("libtpu 0.0.17 does not work with this jaxlib")
+    ran = invoke("doctor", "--libtpu", "0.0.17")
+    assert ran.exit_code == 1
+    assert [line for line in ran.stdout.splitlines() if line.startswith("PROBLEM")] == [
+        "PROBLEM: libtpu 0.0.17 does not work with this jaxlib (give another libtpu, or install another jax)"
+    ]
+    known = ()
+    ran = invoke("doctor", "--libtpu", "0.0.17")
+    assert [line for line in ran.stdout.splitlines() if line.startswith("PROBLEM")] == [
+        f"PROBLEM: libtpu 0.0.17 does not know topology {TOPOLOGIES[0]} (none works with it: give another --libtpu)"
+    ]
+    known, answer = ("v5e:2x2",), None
+    data, code = machine("doctor", "--libtpu", "0.0.17")
+    assert (code, data["topologies"], len(data["problems"])) == (0, ["v5e:2x2"], len(TOPOLOGIES) - 1)
 
 
 def test_a_machine_that_cannot_compile(monkeypatch: pytest.MonkeyPatch) -> None:

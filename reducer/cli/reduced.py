@@ -101,7 +101,7 @@ def _end(reduced: Reduced, tier: Tier) -> str:
     if reduced.stages[tier].minimal:
         return "1-minimal"
     if tier in reduced.smaller:
-        return "not 1-minimal: a smaller neighbour fails the same, which the reduction left out"
+        return "not 1-minimal: a smaller neighbour fails the same, as the certificate found"
     return "stopped early; the same command goes on"
 
 

@@ -1,8 +1,9 @@
 """A smaller program that a certificate found: what failed the same although the reduction did not ask about it.
 
 Where the start places something in host memory, candidates that place nothing there are not compiled
-(`reducer.shrink.programs`); certificates ask about them too. One that fails the same is no minimum's neighbour, and is
-written to a file that can be reduced by itself: it places nothing in host memory, so nothing is left out then.
+(`reducer.shrink.programs`); certificates ask about them too. If one fails the same, the minimum is
+none, and that one is written to a file that can be reduced by itself: of a start that places nothing in host memory
+nothing is left out.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def test_one_failure_is_one_capture_and_the_program_goes_on(run: Capture, script
 def test_nothing_fails(run: Capture, script: Script, tmp_path: Path) -> None:
     ran = run("--", sys.executable, script(f"{FAILING}\njax.jit(good)(1)"))
     assert ran.returncode == 0
-    assert ran.stderr == "scanshrink capture: nothing captured: 1 modules compiled, 0 failed\n"
+    assert ran.stderr == "scanshrink capture: nothing captured: 1 module compiled, 0 failed\n"
     assert not (tmp_path / "captures").exists()
 
 
@@ -157,7 +157,7 @@ def test_match_leaves_the_others_alone(run: Capture, script: Script, tmp_path: P
     ran = run("--match", "^jit_other$", "--json", "--", sys.executable, path)
     assert ran.returncode == 1
     assert said(ran)["unmatched"] == 1
-    assert "1 other modules failed to compile, and do not match --match" in ran.stderr
+    assert "1 other module failed to compile, not matching --match" in ran.stderr
     assert not (tmp_path / "captures").exists()
 
 
@@ -278,7 +278,7 @@ def test_a_hit_in_the_persistent_cache_is_reported(run: Capture, script: Script,
     assert (said(first)["cached"], said(first)["compiled"]) == (0, 1)
     assert (said(second)["cached"], said(second)["compiled"]) == (1, 0)
     assert (
-        "scanshrink capture: 1 modules came out of JAX's persistent compilation cache and were not compiled "
+        "scanshrink capture: 1 module came out of JAX's persistent compilation cache, not compiled "
         "(JAX_ENABLE_COMPILATION_CACHE=false compiles them)\n"
     ) in second.stderr
 

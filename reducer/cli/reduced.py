@@ -84,6 +84,9 @@ def show(reduced: Reduced, request: Request) -> None:
     for find in reduced.finds:
         where = find.case or "did not fail again, and is not saved"
         click.echo(f"met on the way: {one_line(find.signature, 160)} ({find.size} at the {find.tier} tier): {where}")
+    if saved := [find.case for find in reduced.finds if find.case]:
+        command = shlex.join(["scanshrink", "reduce", saved[0], "--out", str(request.out)])
+        click.echo(f"these are as they were met; {command} makes one small")
     if request.budget is not None and reduced.partial:
         click.echo("the budget counts what earlier runs of the same reduction compiled: a larger one goes on")
     click.echo(f"{counted(reduced.compiles, 'compiles')} in all, {reduced.seconds:.0f} s")

@@ -232,6 +232,7 @@ def test_what_is_kept_and_what_is_met(tmp_path: Path, opened: Callable[..., Open
     assert Path(find["case"]).is_dir()
     ran = invoke("reduce", start, "--out", str(tmp_path / "again"), "--tier", "placement")
     assert f"met on the way: {other.text}" in ran.stdout
+    assert "these are as they were met; scanshrink reduce " in ran.stdout
     assert "answers of an earlier run" in ran.stderr
 
 

@@ -75,6 +75,8 @@ def show(reduced: Reduced, request: Request) -> None:
             click.echo(certificate_text(reduced.certificates[tier], reduced.signature))
         smaller, compiles = counted(after, stage.level.unit), counted(stage.compiles, "compiles")
         click.echo(f"{before} -> {smaller}, {compiles}, {stage.seconds:.0f} s; {_end(reduced, tier)}\n")
+        if request.script is not None and after == 0:
+            click.echo(f"nothing is left: does {request.script} look at the file it is given?\n")
         if tier in reduced.smaller:
             click.echo(f"to go on with what fails the same: {_further(reduced, tier, request)}\n")
     for tier, why in reduced.unreached.items():

@@ -278,6 +278,17 @@ def test_what_is_interesting_and_does_not_fail_is_said_to_be_no_case(
     assert "tanh" in Path(file).read_text()
 
 
+def test_a_script_that_finds_everything_interesting_is_doubted(tmp_path: Path, opened: Callable[..., Opened]) -> None:
+    opened(lambda _: COMPILED)
+    path = tmp_path / "s.sh"
+    path.write_text("#!/bin/sh\nexit 0\n")
+    path.chmod(0o755)
+    start = write(tmp_path / "p.json", chain(3))
+    ran = invoke("reduce", start, "--out", str(tmp_path / "out"), "--tier", "placement", "--interesting", str(path))
+    assert ran.exit_code == 0
+    assert f"nothing is left: does {path} look at the file it is given?" in ran.stdout
+
+
 def test_what_a_certificate_finds_smaller_is_said_and_can_be_gone_on_with(
     tmp_path: Path, opened: Callable[..., Opened]
 ) -> None:

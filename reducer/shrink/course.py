@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from reducer.passes.base import Candidate, Pass, Situation
-from reducer.shrink.ask import Prepared
+from reducer.shrink.ask import Prepared, Standing
 from reducer.shrink.luck import Luck
 from reducer.shrink.search import Search, begin
 
@@ -59,7 +59,7 @@ class Began(Generic[C]):
 class Passed:
     """A proposal that needs no question: "invalid", "unchanged", "larger" or "hopeless"."""
 
-    standing: str
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,6 @@ class Plan(Generic[C]):
         mine, whole = (prod(step.chance for step in steps) for steps in (self.steps[: self.at + 1], self.steps))
         return (mine - whole) / (1 - whole) if self.blocked else mine
 
-    def _halved(self, steps: tuple[Step[C], ...]) -> Plan[C]:
-        """A way of which the last step is refused: ask in the middle."""
-        open_ = [k for k, step in enumerate(steps) if step.accepted]
-        return Plan(steps, open_[(len(open_) - 2) // 2], blocked=True)
-
     def after(self, *, accepted: bool) -> tuple[tuple[Step[C], ...], Plan[C] | None]:
         """The steps that are decided by the verdict, and what to ask next if that is decided as well."""
         decided, rest = self.steps[: self.at + 1], self.steps[self.at + 1 :]
@@ -116,8 +111,14 @@ class Plan(Generic[C]):
         else:
             decided, rest = (), decided
         if sum(step.accepted for step in rest) > 1:
-            return decided, self._halved(rest)
+            return decided, _halved(rest)
         return (*decided, *rest[:-1], replace(rest[-1], accepted=False)), None
+
+
+def _halved(steps: tuple[Step[C], ...]) -> Plan[C]:
+    """A way of which the last step is refused: ask in the middle."""
+    open_ = [k for k, step in enumerate(steps) if step.accepted]
+    return Plan(steps, open_[(len(open_) - 2) // 2], blocked=True)
 
 
 class Planner(Generic[C]):
